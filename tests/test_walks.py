@@ -20,7 +20,7 @@ MOST_COLUMNS = 120
 
 def _hops() -> list[tuple[str, str]]:
     walks = WALK.findall(DOCUMENT.read_text("utf-8"))
-    assert len(walks) == 2
+    assert len(walks) == 3
     found = [
         (module, name)
         for walk in walks
@@ -45,4 +45,5 @@ def test_every_hop_exists(module: str, name: str) -> None:
 def test_the_page_stays_short() -> None:
     lines = DOCUMENT.read_text("utf-8").splitlines()
     assert len(lines) <= MOST_LINES
-    assert [line for line in lines if len(line) > MOST_COLUMNS] == []
+    too_long = [line for line in lines if len(line) > MOST_COLUMNS and not line.startswith("|")]
+    assert too_long == []

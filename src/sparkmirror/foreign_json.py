@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote: topics, answers, tokens, files of users.
+"""JSON that other programs and users wrote: topics, responses, tokens, files.
 
 Runs on: worker, executor and commands.
 """

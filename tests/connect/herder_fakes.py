@@ -18,7 +18,7 @@ from sparkmirror.connect.runtime.herder import DistributedHerder
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.status_publisher import WorkerIdentity
 from sparkmirror.connect.runtime.worker import Worker
-from sparkmirror.connect.storage.backing_stores import Stores
+from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
 from sparkmirror.connect.storage.memory_stores import (
     MemoryConfigBackingStore,
     MemoryStatusBackingStore,
@@ -72,30 +72,13 @@ class FakeStatuses(MemoryStatusBackingStore):
         super().__init__()
         self.said: list[tuple[str, int | None, str]] = []
 
-    def put_connector(  # noqa: PLR0917
-        self,
-        name: str,
-        state: str,
-        worker_id: str,
-        generation: int,
-        trace: str = "",
-        version: str = "",
-    ) -> None:
-        self.said.append((name, None, state))
-        super().put_connector(name, state, worker_id, generation, trace, version)
+    def put_connector(self, name: str, status: StoredStatus) -> None:
+        self.said.append((name, None, status.state))
+        super().put_connector(name, status)
 
-    def put_task(  # noqa: PLR0917
-        self,
-        name: str,
-        task: int,
-        state: str,
-        worker_id: str,
-        generation: int,
-        trace: str = "",
-        version: str = "",
-    ) -> None:
-        self.said.append((name, task, state))
-        super().put_task(name, task, state, worker_id, generation, trace, version)
+    def put_task(self, name: str, task: int, status: StoredStatus) -> None:
+        self.said.append((name, task, status.state))
+        super().put_task(name, task, status)
 
     def put_topic(self, topic: str, name: str, task: int, now_ms: int) -> None:
         assert now_ms > 0

@@ -24,12 +24,12 @@ class LocalCheckpoints(MirrorCheckpointTask):
         self._groups.refresh(self._source)
 
     def start(self) -> None:
-        config, ticker = self._config, self._ticker
-        job = ticker.repeat(
+        config, scheduler = self._config, self._scheduler
+        job = scheduler.repeat(
             "refreshing groups",
             config.refresh_groups_interval_seconds,
             self.refresh,
             enabled=config.refresh_groups_enabled,
         )
-        ticker.run_soon(job)
+        scheduler.run_soon(job)
         super().start()

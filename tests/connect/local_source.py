@@ -51,7 +51,7 @@ class LocalSource(MirrorSourceConnector):
         `lease` tells how long tasks may write, if their flow has a group of its own.
         """
         self._engine, self._links, self._lease = engine, links, lease
-        self._ticker.repeat(
+        self._scheduler.repeat(
             "sending files to tasks",
             FILES_SECONDS,
             self._look_at_files,
@@ -92,7 +92,7 @@ class LocalSource(MirrorSourceConnector):
             if partitions != task.partitions:
                 task.assign(partitions)
         # Told to stop while it starts: none of the tasks would have anything to store.
-        if not self._ticker.is_stopping:
+        if not self._scheduler.is_stopping:
             for at in range(len(before), len(wanted)):
                 self._start_copy(at, wanted[at])
         count = sum(map(len, wanted))

@@ -26,7 +26,7 @@ def fail_refresh(connector: Connector, reason: str) -> None:
     connector.source.failures.append(TransportError(reason))
     connector._schedule()
     connector.refresh_soon(["a.t"])
-    connector._ticker.run_due()
+    connector._scheduler.run_due()
 
 
 def test_a_flow_without_tasks(tmp_path: Path) -> None:

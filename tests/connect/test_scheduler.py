@@ -15,17 +15,17 @@ WAIT_SECONDS = 10.0
 
 
 class Bench:
-    """A ticker without its thread, a clock, and the times at which its jobs ran."""
+    """A scheduler without its thread, a clock, and the times at which its jobs ran."""
 
     def __init__(self) -> None:
         self.now = 100.0
         self.runs: list[tuple[str, float]] = []
-        self.ticker = Scheduler("a->b", lambda: self.now)
+        self.scheduler = Scheduler("a->b", lambda: self.now)
 
     def repeat(
         self, what: str, seconds: float, *, delayed: bool = False, enabled: bool = True
     ) -> Job:
-        return self.ticker.repeat(
+        return self.scheduler.repeat(
             what, seconds, lambda: self.run(what), delayed=delayed, enabled=enabled
         )
 
@@ -35,7 +35,7 @@ class Bench:
     def turn(self, seconds: float) -> None:
         """Let time pass as the thread does: from due job to due job."""
         end = self.now + seconds
-        while (wait := self.ticker.run_due()) <= end - self.now:
+        while (wait := self.scheduler.run_due()) <= end - self.now:
             self.now += wait
         self.now = end
 
@@ -68,7 +68,7 @@ def test_a_job_without_schedule_runs_only_when_asked(
     job = bench.repeat("j", seconds, enabled=enabled)
     bench.turn(1000.0)
     assert bench.runs == []
-    bench.ticker.run_soon(job)
+    bench.scheduler.run_soon(job)
     bench.turn(1000.0)
     assert bench.runs == [("j", 1000.0)]
 
@@ -91,7 +91,7 @@ def test_of_the_turns_that_a_long_run_took_one_is_made_up_for(bench: Bench) -> N
         bench.run("long")
         bench.now += 3.5 if len(bench.runs) == 1 else 0.0
 
-    bench.ticker.repeat("long", 1.0, run)
+    bench.scheduler.repeat("long", 1.0, run)
     bench.turn(6.5)
     assert [at for _, at in bench.runs] == [0.0, 3.5, 4.0, 5.0, 6.0]
 
@@ -99,8 +99,8 @@ def test_of_the_turns_that_a_long_run_took_one_is_made_up_for(bench: Bench) -> N
 def test_asking_several_times_runs_once_and_keeps_the_rate_from_there(bench: Bench) -> None:
     job = bench.repeat("j", 10.0, delayed=True)
     bench.turn(4.0)
-    bench.ticker.run_soon(job)
-    bench.ticker.run_soon(job)
+    bench.scheduler.run_soon(job)
+    bench.scheduler.run_soon(job)
     bench.turn(15.0)
     assert [at for _, at in bench.runs] == [4.0, 14.0]
 
@@ -109,17 +109,17 @@ def test_a_job_may_ask_for_itself(bench: Bench) -> None:
     def run() -> None:
         bench.run("j")
         if len(bench.runs) == 1:
-            bench.ticker.run_soon(job)
+            bench.scheduler.run_soon(job)
 
-    job = bench.ticker.repeat("j", 10.0, run)
+    job = bench.scheduler.repeat("j", 10.0, run)
     bench.turn(1.0)
     assert [at for _, at in bench.runs] == [0.0, 0.0]
 
 
 def test_nothing_starts_after_stop(bench: Bench) -> None:
     bench.repeat("j", 1.0)
-    bench.ticker.stop()
-    assert bench.ticker.run_due() == 0.0
+    bench.scheduler.stop()
+    assert bench.scheduler.run_due() == 0.0
     assert bench.runs == []
 
 
@@ -140,21 +140,21 @@ def test_an_error_is_kept_and_logged_and_the_schedule_goes_on(
         if fails:
             raise error
 
-    bench.ticker.repeat("listing groups", 1.0, run)
+    bench.scheduler.repeat("listing groups", 1.0, run)
     bench.turn(0.5)
     assert "[a->b] listing groups failed" in caplog.text
-    assert str(error) in bench.ticker.last_error
+    assert str(error) in bench.scheduler.last_error
     fails = False
     bench.turn(1.0)
     assert len(bench.runs) == 2
-    assert bench.ticker.last_error == ""
+    assert bench.scheduler.last_error == ""
 
 
 def test_the_same_error_is_warned_of_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     def run() -> None:
         raise KafkaError("no" if bench.now < 103.0 else "no, again")
 
-    bench.ticker.repeat("j", 1.0, run)
+    bench.scheduler.repeat("j", 1.0, run)
     with caplog.at_level(logging.DEBUG):
         bench.turn(4.5)
     levels = [(record.levelname, record.getMessage()) for record in caplog.records]
@@ -171,58 +171,58 @@ def test_the_same_error_is_warned_of_once(bench: Bench, caplog: pytest.LogCaptur
 
 
 def test_the_thread_runs_repeats_wakes_and_ends() -> None:
-    ticker = Scheduler("a->b")
+    scheduler = Scheduler("a->b")
     often, asked = threading.Semaphore(0), threading.Event()
-    ticker.repeat("often", 0.02, often.release)
-    job = ticker.repeat("rare", 1000.0, asked.set, delayed=True)
-    ticker.start()
+    scheduler.repeat("often", 0.02, often.release)
+    job = scheduler.repeat("rare", 1000.0, asked.set, delayed=True)
+    scheduler.start()
     for _ in range(3):
         assert often.acquire(timeout=WAIT_SECONDS)
     assert not asked.is_set()
-    ticker.run_soon(job)
+    scheduler.run_soon(job)
     assert asked.wait(WAIT_SECONDS)
-    ticker.stop()
-    assert ticker.join(WAIT_SECONDS)
+    scheduler.stop()
+    assert scheduler.join(WAIT_SECONDS)
 
 
 def test_stop_wakes_a_thread_that_has_nothing_to_do() -> None:
-    ticker = Scheduler("a->b")
-    ticker.repeat("never", -1.0, lambda: None)
-    ticker.start()
+    scheduler = Scheduler("a->b")
+    scheduler.repeat("never", -1.0, lambda: None)
+    scheduler.start()
     began = time.monotonic()
-    ticker.stop()
-    assert ticker.join(WAIT_SECONDS)
+    scheduler.stop()
+    assert scheduler.join(WAIT_SECONDS)
     assert time.monotonic() - began < WAIT_SECONDS / 2
 
 
 def test_join_tells_that_a_run_does_not_end() -> None:
-    ticker = Scheduler("a->b")
+    scheduler = Scheduler("a->b")
     begun, end = threading.Event(), threading.Event()
 
     def run() -> None:
         begun.set()
         end.wait(WAIT_SECONDS)
 
-    ticker.repeat("long", 1000.0, run)
-    ticker.start()
+    scheduler.repeat("long", 1000.0, run)
+    scheduler.start()
     assert begun.wait(WAIT_SECONDS)
-    ticker.stop()
-    assert not ticker.join(0.05)
+    scheduler.stop()
+    assert not scheduler.join(0.05)
     end.set()
-    assert ticker.join(WAIT_SECONDS)
+    assert scheduler.join(WAIT_SECONDS)
 
 
-def test_a_ticker_that_was_never_started_has_ended() -> None:
-    ticker = Scheduler("a->b")
-    ticker.stop()
-    assert ticker.join(0.0)
+def test_a_scheduler_that_was_never_started_has_ended() -> None:
+    scheduler = Scheduler("a->b")
+    scheduler.stop()
+    assert scheduler.join(0.0)
 
 
 def test_job_that_ends_the_program_does_not_end_the_schedule(bench: Bench) -> None:
     def leave() -> None:
         raise SystemExit(3)
 
-    job = bench.ticker.repeat("left", 1.0, leave)
+    job = bench.scheduler.repeat("left", 1.0, leave)
     bench.repeat("j", 1.0)
     bench.turn(1.5)
     assert bench.runs == [("j", 0.0), ("j", 1.0)]
@@ -233,12 +233,12 @@ def test_job_that_a_stop_interrupts_is_no_warning(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     def interrupted() -> None:
-        bench.ticker.stop()
+        bench.scheduler.stop()
         raise KafkaError("closed")
 
-    bench.ticker.repeat("listing groups", 1.0, interrupted)
+    bench.scheduler.repeat("listing groups", 1.0, interrupted)
     with caplog.at_level(logging.DEBUG):
-        bench.ticker.run_due()
+        bench.scheduler.run_due()
     assert [record.levelname for record in caplog.records] == ["DEBUG"]
 
 

@@ -17,9 +17,12 @@ from sparkmirror.connect.states import (
     StateMachine,
     TaskEvent,
     markdown,
+    summary,
 )
 
-DOCS = Path(__file__).parents[2] / "docs" / "connect-mode.md"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs" / "connect-mode.md"
+ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 BEGIN, END = "<!-- states -->", "<!-- end of states -->"
 # What cannot be: an idle connector or task does not run, so that it neither starts nor fails.
 IMPOSSIBLE_CONNECTOR = {
@@ -77,7 +80,9 @@ def test_lives_of_a_task(events: list[str], state: State) -> None:
     assert machine.state is state
 
 
-def test_the_documentation_shows_the_tables() -> None:
-    text = DOCS.read_text()
-    shown = text.partition(BEGIN)[2].partition(END)[0].strip()
-    assert shown == markdown(), "run python -m sparkmirror.connect.states and put it there"
+@pytest.mark.parametrize(
+    ("document", "tables"), [(DOCS, markdown()), (ARCHITECTURE, summary())], ids=["docs", "map"]
+)
+def test_documents_show_the_tables(document: Path, tables: str) -> None:
+    shown = document.read_text().partition(BEGIN)[2].partition(END)[0].strip()
+    assert shown == tables, "run python -m sparkmirror.connect.states and put it there"

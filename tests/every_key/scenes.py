@@ -179,7 +179,7 @@ def _checkpoints(reads: Reads, folder: Path, flow: FlowConfig) -> None:
     connector.make_ready()
     connector.refresh()
     connector.emit()
-    with mock.patch.object(connector, "_ticker"), mock.patch.object(connector, "_writer"):
+    with mock.patch.object(connector, "_scheduler"), mock.patch.object(connector, "_writer"):
         connector.start()
     reads.name(flow.checkpoint, ("checkpoint",))
     reads.name(flow.worker, ("worker",))

@@ -11,10 +11,10 @@ import pytest
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.storage.backing_stores import StoredStatus
 from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingStore, _batch
+from sparkmirror.connect.storage.log_reader import read_topic
 from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
 from sparkmirror.connect.storage.storage_topics import StorageTopic
 from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets
-from sparkmirror.connect.storage.topic_reader import TopicReader
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import BrokerError, ConfigError
 from sparkmirror.mirror.records import encode_offset_key
@@ -174,7 +174,7 @@ def test_of_a_write_that_was_not_finished_nothing_is_read(
         next_one.claim(30)
         next_one.write(tp, _batch([(b"k", b"whole")]), 1, 30)
     assert [r.value for r in read_partition(target_cluster, topic)] == [b"half", b"whole"]
-    found = TopicReader(client, topic, 1).read(30)
+    found = read_topic(client, topic, 1, 30)
     assert [record.value for record in found] == [b"whole"]
 
 
@@ -201,7 +201,7 @@ def test_refused_records_leave_the_writer_usable(
             writer.write(tp, _batch([(b"k", b"x" * 2000)]), 1, 30)
         writer.write(tp, _batch([(b"k", b"small")]), 1, 30)
         writer.write(tp, _batch([(b"k", b"next")]), 1, 30)
-    found = TopicReader(client, topic, 1).read(30)
+    found = read_topic(client, topic, 1, 30)
     assert [record.value for record in found] == [b"small", b"next"]
 
 
@@ -224,7 +224,7 @@ def test_a_write_whose_commit_is_refused_is_not_taken_for_the_next_one(
         assert writer.must_claim
         writer.claim(30)
         writer.write(tp, _batch([(b"k", b"next")]), 1, 30)
-    found = TopicReader(client, topic, 1).read(30)
+    found = read_topic(client, topic, 1, 30)
     assert [record.value for record in found] == [b"next"]
 
 
@@ -234,9 +234,9 @@ def test_a_write_whose_commit_is_refused_is_not_taken_for_the_next_one(
 def test_statuses_come_back(client: ClientConfig) -> None:
     topic = unique_name("status")
     with status_store(client, topic) as writer, status_store(client, topic) as reader:
-        writer.put_connector("c-1", "RUNNING", "w:1", 7, "", "4.3.1")
-        writer.put_task("c-1", 1, "FAILED", "w:1", 7, "why", "4.3.1")
-        writer.put_task("c-1", 0, "RUNNING", "w:1", 7)
+        writer.put_connector("c-1", StoredStatus("RUNNING", "w:1", 7, None, "4.3.1"))
+        writer.put_task("c-1", 1, StoredStatus("FAILED", "w:1", 7, "why", "4.3.1"))
+        writer.put_task("c-1", 0, StoredStatus("RUNNING", "w:1", 7))
         writer.put_topic("t.x", "c-1", 0, 1700000000000)
         writer.flush(10)
         wait_for(lambda: reader.topics("c-1") and len(reader.tasks("c-1")) == 2, within=30)

@@ -17,6 +17,7 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.group.session_keys import SessionKey
+from sparkmirror.connect.storage.backing_stores import StoredStatus
 from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingStore
 from sparkmirror.connect.storage.config_records import session_key_record
 from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
@@ -92,7 +93,7 @@ def test_each_reads_what_the_other_wrote(
     }
     world.configs.put_connector(OURS, source, "STOPPED")
     world.configs.put_tasks(OURS, [])
-    world.statuses.put_connector(OURS, "STOPPED", "w:1", 1, "", "4.3.1")
+    world.statuses.put_connector(OURS, StoredStatus("STOPPED", "w:1", 1, None, "4.3.1"))
     world.offsets.write(OURS, [(PARTITION, {"offset": 41})])
     key = SessionKey(b"k" * 32, "HmacSHA256", int(time.time() * 1000))
     world.configs.put_session_key(key)

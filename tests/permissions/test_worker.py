@@ -11,6 +11,7 @@ import pytest
 
 from sparkmirror.config.worker.worker_file import WorkerFile, load_worker
 from sparkmirror.connect.runtime.connect_distributed import ConnectDistributed
+from sparkmirror.connect.storage.backing_stores import StoredStatus
 from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.permissions import (
@@ -86,7 +87,7 @@ class Worker:
             return
         self.done.add("leads")
         self._try("changes", lambda: worker.cluster.configs.put_logger("kafka", "INFO"))
-        worker.cluster.statuses.put_connector("c", "RUNNING", "w", 1)
+        worker.cluster.statuses.put_connector("c", StoredStatus("RUNNING", "w", 1))
         statuses = cast("KafkaStatusBackingStore", worker.cluster.statuses)
         flush(statuses._writer)
         if not statuses.last_error:

@@ -170,7 +170,7 @@ def _wait_until_ready(distributed: ConnectDistributed, stop: threading.Event) ->
 
 
 def warn_open(rest: RestConfig) -> None:
-    """Warn of listeners that let in whatever can reach them."""
+    """Log a warning for each listener without authentication."""
     for listener in rest.open_listeners:
         log.warning(OPEN, listener)
 

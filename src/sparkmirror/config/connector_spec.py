@@ -91,7 +91,7 @@ def parse_connector(props: Mapping[str, str | None], worker: WorkerFile) -> AnyS
 
     Raises:
         ConfigErrors: everything that is wrong with the settings.
-        UnusableConnector: they do not say which connector they are for.
+        UnusableConnector: they do not name a usable connector class.
     """
     findings = Findings(f"connector {props.get(NAME)}")
     connector = collect_connector(props, worker, findings)
@@ -179,7 +179,7 @@ def _join(servers: set[str]) -> str:
 
 
 def _news(findings: Findings, worker: WorkerFile) -> tuple[str, ...]:
-    """Warnings but for those that the worker's file has led to already."""
-    told = {text.removeprefix(f"{worker.path}: ") for text in worker.warnings}
+    """Warnings except those that the worker's file has caused already."""
+    known = {text.removeprefix(f"{worker.path}: ") for text in worker.warnings}
     prefix = f"{findings.where}: "
-    return tuple(text for text in findings.warnings if text.removeprefix(prefix) not in told)
+    return tuple(text for text in findings.warnings if text.removeprefix(prefix) not in known)

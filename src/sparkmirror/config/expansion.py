@@ -93,7 +93,7 @@ def cluster_settings(props: Mapping[str, str], alias: str) -> Expanded:
 
 
 def worker_settings(props: Mapping[str, str], flow: FlowName) -> Expanded:
-    """The worker's settings. Placeholders are still there; they are to be resolved at once."""
+    """The worker's settings. The caller must resolve the placeholders in them at once."""
     found = cluster_settings(props, flow.target)
     for prefix in (*WORKER_PREFIXES, CONFIG_PROVIDERS):
         found |= _unstripped(props, prefix)

@@ -139,7 +139,7 @@ def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
 def parse_mm2(
     props: Mapping[str, str], path: Path, where: str, clusters: Sequence[str] = ()
 ) -> MirrorMakerConfig:
-    """The same of keys that need not be in a file; errors and warnings begin with `where`."""
+    """Parse settings that need not be in a file; errors and warnings begin with `where`."""
     findings = Findings(where)
     providers = load_providers(props, findings)
     file = FileContents(props, providers, findings, _allowed(props, providers))
@@ -199,7 +199,7 @@ def _allowed(props: Mapping[str, str], providers: Mapping[str, Provider]) -> All
     """The file is its operator's: it is limited only if it says so itself."""
     own = {key: props[key] for key in ALLOWED_KEYS.names if key in props}
     # Errors in the values are found again, and reported, with the other keys of the file.
-    values = ALLOWED_KEYS.parse(resolve(own, providers, unheard := Findings()), unheard)
+    values = ALLOWED_KEYS.parse(resolve(own, providers, ignored := Findings()), ignored)
     return allowed_access(values, default=None)
 
 
@@ -352,7 +352,7 @@ def _rest(file: FileContents, metrics: MetricsConfig) -> RestConfig | None:
     }
     settings = Settings(resolve(own, file.providers, file.findings), file.findings)
     values = REST_KEYS.parse(*settings)
-    flag = MM2_KEYS.parse(resolve(_own_keys(file), file.providers, unheard := Findings()), unheard)[
+    flag = MM2_KEYS.parse(resolve(_own_keys(file), file.providers, ignored := Findings()), ignored)[
         INTERNAL_REST
     ]
     if flag:

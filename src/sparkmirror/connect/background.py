@@ -1,4 +1,4 @@
-"""Work that a process does not wait for when it is told to stop. Runs on: worker."""
+"""Work that a process does not wait for when it stops. Runs on: worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """Does `work` on a daemon thread, which may be left alone with a cluster that says nothing."""
+    """Does `work` on a daemon thread, which may hang on a cluster that does not respond."""
 
     def __init__(self, work: Callable[[], T], on_end: Callable[[], object] = bool) -> None:
         """`on_end` is called on its thread, after the work."""
@@ -27,11 +27,11 @@ class Background(Generic[T]):
 
     @property
     def is_running(self) -> bool:
-        """Whether `wait` would wait."""
+        """Whether `wait` would block."""
         return not self._is_done
 
     def wait(self, stop: threading.Event) -> bool:
-        """Whether the work ended before `stop` was set; raises what it raised."""
+        """Return whether the work ended before `stop` was set; raise what it raised."""
         while not self._is_done:
             if stop.is_set():
                 return False
@@ -42,7 +42,7 @@ class Background(Generic[T]):
 
     @property
     def result(self) -> T:
-        """What the work returned, once `wait` says that it ended."""
+        """What the work returned, once `wait` has returned True."""
         return self._results[0]
 
     def _run(self) -> None:

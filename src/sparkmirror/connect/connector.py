@@ -1,8 +1,8 @@
-"""The contracts of connectors and tasks: a connector publishes what its tasks do, workers do it.
+"""The contracts of connectors and tasks: a connector configures its tasks, workers run them.
 
-Runs on: worker. Types only. A connector runs on the leader and owns no task: it tells which tasks
-there shall be, the leader writes that to the config topic, and each worker runs the tasks that it
-is assigned. So a leader that changes stops no task.
+Runs on: worker. Types only. A connector runs on the leader and owns no task: it lists the task
+configurations, the leader writes them to the config topic, and each worker runs the tasks that it
+is assigned. So a change of leader stops no task.
 Mirrors: org.apache.kafka.connect.{connector.Connector,connector.ConnectorContext,connector.Task}.
 """
 
@@ -19,7 +19,7 @@ from sparkmirror.spark.link.lease import Lender
 from sparkmirror.spark.task_runner import TaskRunner
 
 TaskConfigs = Mapping[int, Mapping[str, str]]
-"""What the config topic says of some tasks of one connector, by their numbers."""
+"""The configurations of some tasks of one connector, by task number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +32,27 @@ class StateAndTrace:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """How a task is, as an event for the table of states."""
+    """A task's condition, as an event for the table of states."""
 
     event: TaskEvent
     trace: str = ""
 
 
 class ConnectorContext(Protocol):
-    """What a connector may ask of the worker that runs it; for any thread."""
+    """What a connector may request from the worker that runs it; for any thread."""
 
     def request_task_reconfiguration(self) -> None:
-        """`task_configs` may say something else now."""
+        """`task_configs` may have changed."""
 
     def stored_tasks(self) -> Sequence[Mapping[str, str]]:
-        """Tasks that the config topic has; none if `tasks.max` was another when it got them."""
+        """The tasks in the config topic; none if they were written with another `tasks.max`."""
 
 
 class Connector(Protocol):
-    """One connector, on the leader only. `connect`, `start`, `stop`, `join` come once each.
+    """One connector, on the leader only. `connect`, `start`, `stop`, `join` are called once each.
 
-    `task_class` is the name that MirrorMaker 2's tasks have. `notice`: what users shall know
-    though all is well, "" if nothing.
+    `task_class` is the name that MirrorMaker 2's tasks have. `notice`: what users should know
+    although nothing is wrong, "" if nothing.
     """
 
     task_class: str
@@ -62,80 +62,81 @@ class Connector(Protocol):
 
     @property
     def last_error(self) -> str:
-        """What keeps it from its work; empty while it does it."""
+        """Why the connector cannot do its work; empty while it can."""
 
     def connect(self) -> None:
-        """Reach the clusters; nothing is changed anywhere. KafkaError says why it fails."""
+        """Connect to the clusters; changes nothing. Raises KafkaError."""
 
     def start(self, context: ConnectorContext) -> None:
-        """Begin. MirrorError says why it cannot."""
+        """Start. Raises MirrorError."""
 
     def refresh(self) -> str:
-        """Look for changes now, on the connector's own thread; what failed, "" if nothing did."""
+        """Look for changes now, on the connector's thread; return what failed, "" if nothing."""
 
     def refresh_soon(self, topics: Sequence[str]) -> None:
-        """A task misses these topics."""
+        """A task cannot find these target topics."""
 
     def task_configs(self) -> Sequence[TaskSettings] | None:
-        """What each task has of its own; None while it is not known which tasks there will be."""
+        """The settings that differ per task; None until the connector knows its tasks."""
 
     def stop(self) -> None:
-        """End; does not wait."""
+        """Stop; does not wait."""
 
     def join(self, seconds: float) -> bool:
-        """Wait for the end and close everything; tells whether it came."""
+        """Wait for the end and close everything; return whether it ended in time."""
 
 
 class TaskWork(Protocol):
-    """One life of a task. `connect`, `start`, `stop`, `join` come once each, on its thread.
+    """One run of a task. `connect`, `start`, `stop`, `join` are called once each, on its thread.
 
     `runner`: None if Spark has no part in it.
     """
 
     @property
     def last_error(self) -> str:
-        """What keeps it from its work; empty while it does it."""
+        """Why the task cannot do its work; empty while it can."""
 
     @property
     def runner(self) -> TaskRunner | None: ...
 
     def connect(self) -> None:
-        """Reach what it needs; it writes nothing yet. MirrorError says why it fails."""
+        """Connect to what it needs; it writes nothing yet. Raises MirrorError."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start."""
 
     def look(self) -> None:
         """Called every few seconds."""
 
     def reconfigure(self, configs: TaskConfigs) -> None:
-        """Do what these say, without a new start. MirrorError: try again."""
+        """Apply these configurations without a restart. MirrorError: try again."""
 
     def restart(self) -> bool:
-        """Begin again now, if it can by itself; False: it needs another life."""
+        """Restart now, if it can do so by itself; False: the caller must make a new one."""
 
     def stop(self) -> None:
-        """Commit and end; does not wait."""
+        """Commit and stop; does not wait."""
 
     def join(self, seconds: float) -> bool:
-        """Wait for the end and close everything; tells whether all was stored."""
+        """Wait for the end and close everything; return whether everything was stored."""
 
     @property
     def is_released(self) -> bool:
-        """After `join`: whether nothing that it has sent can arrive any more."""
+        """After `join`: whether nothing that it sent can still arrive."""
 
     def report(self) -> TaskReport:
-        """How it is; for any thread."""
+        """Its condition; for any thread."""
 
     def take_topics(self) -> set[str]:
-        """Target topics that were written since the last call; for any thread."""
+        """Target topics written since the last call (active topics, KIP-558); for any thread."""
 
 
 class Task(Protocol):
-    """A task on the worker that it is assigned to, through all of its lives; for any thread.
+    """A task on the worker that it is assigned to, through all of its runs; for any thread.
 
-    `ids`: its number; all of a checkpoint connector's, which are one unit: split, each would read
-    the offset map as a whole. `is_clean`: whether its last life stored all that it had to.
+    `ids`: its number, or all numbers of a checkpoint connector: its tasks are one unit, because
+    each of them would read the whole offset map. `is_clean`: whether its last run stored all that
+    it had to.
     """
 
     name: str
@@ -146,7 +147,7 @@ class Task(Protocol):
 
     @property
     def last_error(self) -> str:
-        """What keeps it from its work; empty while it does it."""
+        """Why the task cannot do its work; empty while it can."""
 
     @property
     def ids(self) -> tuple[int, ...]: ...
@@ -157,7 +158,7 @@ class Task(Protocol):
 
     @property
     def runner(self) -> TaskRunner | None:
-        """What keeps it running on Spark, if that has a part in it and it has begun."""
+        """What keeps it running on Spark; None before it has started, or without Spark."""
 
     @property
     def has_ended(self) -> bool:
@@ -165,33 +166,33 @@ class Task(Protocol):
 
     @property
     def is_starting(self) -> bool:
-        """Whether it has only begun to start: it has nothing to store."""
+        """Whether it is still starting and so has nothing to store."""
 
     def start(self) -> None:
-        """Begin; what fails is tried again."""
+        """Start; failures are retried."""
 
     def reconfigure(self, configs: TaskConfigs) -> None:
-        """Partitions or groups come and go; the task runs on."""
+        """Add and remove partitions or groups while the task runs."""
 
     def restart(self) -> None:
-        """Commit, end, and begin again now; a pause after a failure ends."""
+        """Commit, stop and start again now, without waiting for the back-off of a failure."""
 
     def stop(self) -> None:
-        """Commit and end, or be killed after a while; does not wait."""
+        """Commit and stop, or be killed after a timeout; does not wait."""
 
     def join(self, seconds: float) -> None:
         """Wait for the end."""
 
     def report(self) -> TaskReport:
-        """How it is."""
+        """Its condition."""
 
     def take_topics(self) -> set[str]:
-        """Target topics that were written since the last call."""
+        """Target topics written since the last call."""
 
 
 class WorkerFactory(Protocol):
-    """Makes what a worker runs."""
+    """Makes the connectors and tasks of a worker."""
 
     def make_connector(self, props: ConnectorProps) -> Connector: ...
     def make_task(self, name: str, configs: TaskConfigs, lease: Lender) -> Task:
-        """`lease` tells for how many seconds the task may still write."""
+        """`lease` returns for how many seconds the task may still write."""

@@ -38,13 +38,13 @@ class DeniedTopics:
         shown: Collection[str] = (),
         cycles: Collection[str] = (),
     ) -> set[str]:
-        """Of the topics to copy some are `seen`; those that are `gone` were until now.
+        """Compare the topics to copy that are `seen` with those that are `gone` since last time.
 
-        `shown` are all topics that the source lists, also those that are not to be copied; the
+        `shown` are all topics that the source lists, including those that are not copied. The
         topic filter accepts `cycles`, but they come from the target.
 
         Returns:
-            Those that may not be seen (any more).
+            The topics that exist but that we may not describe.
         """
         named = filter(self._wants, plain_names(self._config.topics))
         missing = {*gone, *named} - set(seen)
@@ -60,8 +60,10 @@ class DeniedTopics:
         return set(wrong)
 
     def _nothing(self, has_any: bool, cycles: Collection[str]) -> str:
-        """No broker denied anything, so no command is suggested: the first ACL of a topic takes
-        access away from all others where `allow.everyone.if.no.acl.found` is true.
+        """Why nothing is copied although no broker denied anything.
+
+        Suggests no command: where `allow.everyone.if.no.acl.found` is true, the first ACL of a
+        topic locks out everyone else.
         """
         client = self._config.source_client
         who = principal_of(client)
@@ -77,5 +79,5 @@ class DeniedTopics:
 
 
 def plain_names(patterns: Iterable[str]) -> list[str]:
-    """Those that are, or could be, the name of one topic or group."""
+    """The patterns that are, or could be, the name of a single topic or group."""
     return [pattern for pattern in patterns if PLAIN_NAME.fullmatch(pattern)]

@@ -1,6 +1,6 @@
-"""What the REST API asks of a worker, and what it is answered; the words are Kafka Connect's.
+"""The requests and results between the REST API and a worker, under Kafka Connect's names.
 
-Runs on: worker. Pure: types only. `Herder` is implemented by connect/runtime/herder.py.
+Runs on: worker. Pure: types only. connect/runtime/herder.py implements `Herder`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ COMMIT = "26b251a451ce941d"
 HEALTHY = "Worker has completed startup and is ready to handle requests."
 STARTING = "Worker is still starting up."
 UNHEALTHY = "Worker was unable to handle this request and may be unable to handle other requests."
-# Connect's own words, where they tell which of its classes refused.
+# Connect's own texts, where they name the class that rejected the request.
 BAD_REQUEST = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException"
 CONNECT_EXCEPTION = "org.apache.kafka.connect.errors.ConnectException"
 CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 # One row of a connector's offsets: the source partition, and the offset or None (no offset).
 OffsetRow = tuple[Json, Json | None]
 
-# How the trace of what runs begins when a part of its work is not done; `status` looks for it.
+# Prefix of the trace of a connector that runs but cannot do all of its work; read by `status`.
 DEGRADED = "DEGRADED: "
 
 
@@ -43,7 +43,7 @@ class State(enum.StrEnum):
 
 
 class TargetState(enum.StrEnum):
-    """What a connector shall be, by the user's will."""
+    """The state that a user requested for a connector."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"
@@ -52,7 +52,7 @@ class TargetState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorInfo:
-    """A connector's settings as they were sent, and how many tasks it has."""
+    """A connector's settings as the user sent them, and its number of tasks."""
 
     name: str
     config: Mapping[str, str | None]
@@ -62,7 +62,7 @@ class ConnectorInfo:
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """One task. `trace` and `version` are left out of answers when empty."""
+    """One task. Responses omit `trace` and `version` when they are empty."""
 
     id: int
     state: State
@@ -86,14 +86,14 @@ class ConnectorStatus:
 
 @dataclass(frozen=True, slots=True)
 class LoggerLevel:
-    """`last_modified` is in milliseconds; None when nobody has changed it."""
+    """`last_modified` is in milliseconds; None if the level was never set (KIP-495, KIP-976)."""
 
     level: str
     last_modified: int | None = None
 
 
 class RequestError(MirrorError):
-    """A request that is answered with an error: `status` is HTTP's, the text is Connect's."""
+    """The error response to a request: `status` is the HTTP status, the text is Connect's."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(status, text)
@@ -105,7 +105,7 @@ class RequestError(MirrorError):
 
 
 class NotLeader(MirrorError):
-    """Only the leader may do it. `leader_url` is empty while there is none."""
+    """Only the leader may handle the request. `leader_url` is empty while there is none."""
 
     def __init__(self, leader_url: str) -> None:
         super().__init__(leader_url)
@@ -113,9 +113,9 @@ class NotLeader(MirrorError):
 
 
 class RestartPlan:
-    """What a request to restart a connector and its tasks means, by the states they are in.
+    """Which parts of a connector a restart request affects, given their states (KIP-745).
 
-    `expected` is the status with the parts that restart in RESTARTING. Mirrors:
+    `expected` is the status in which those parts are RESTARTING. Mirrors:
     org.apache.kafka.connect.runtime.RestartPlan.
     """
 
@@ -140,7 +140,7 @@ class RestartPlan:
 class Herder(Protocol):
     """A worker, as its REST API sees it. For any thread; methods block.
 
-    Each may raise RequestError; those that change something may raise NotLeader.
+    Each may raise RequestError; methods that change something may raise NotLeader.
     """
 
     def root(self) -> Json:
@@ -158,13 +158,13 @@ class Herder(Protocol):
     def create(
         self, name: str, config: Mapping[str, str | None], initial_state: TargetState | None
     ) -> ConnectorInfo:
-        """A new connector; 409 when there is one of that name."""
+        """Create a connector, in `initial_state` (KIP-980); 409 if the name is taken."""
 
     def put_config(self, name: str, config: Mapping[str, str | None]) -> tuple[bool, ConnectorInfo]:
-        """Replace the settings; whether the connector is new, and what it is now."""
+        """Replace the settings; return whether the connector is new, and what it is now."""
 
     def patch_config(self, name: str, patch: Mapping[str, str | None]) -> ConnectorInfo:
-        """Change some settings; None deletes one."""
+        """Change some settings (KIP-477); None deletes one."""
 
     def delete(self, name: str) -> None: ...
     def set_target_state(self, name: str, state: TargetState) -> None: ...
@@ -172,14 +172,14 @@ class Herder(Protocol):
     def restart_connector(
         self, name: str, *, include_tasks: bool, only_failed: bool
     ) -> ConnectorStatus | None:
-        """None for the connector alone (done when it returns); else the states to expect."""
+        """None for the connector alone (done on return); else the states to expect (KIP-745)."""
 
     def restart_task(self, name: str, task: int) -> None: ...
     def active_topics(self, name: str) -> Sequence[str]: ...
     def reset_active_topics(self, name: str) -> None: ...
     def offsets(self, name: str) -> Sequence[OffsetRow]: ...
     def alter_offsets(self, name: str, rows: Sequence[OffsetRow]) -> str:
-        """What was done, as Connect says it."""
+        """Return Connect's text for what was done (KIP-875)."""
 
     def reset_offsets(self, name: str) -> str: ...
 
@@ -190,4 +190,4 @@ class Herder(Protocol):
     def loggers(self) -> Mapping[str, LoggerLevel]: ...
     def logger(self, name: str) -> LoggerLevel | None: ...
     def set_logger(self, name: str, level: str, *, cluster: bool) -> Sequence[str] | None:
-        """The loggers that changed; None when the whole cluster is told."""
+        """Return the loggers that changed (KIP-495); None if all workers follow (KIP-976)."""

@@ -1,4 +1,4 @@
-"""How a flow is doing, added up over its tasks.
+"""The status of a flow, added up over its tasks.
 
 Runs on: worker. Pure: reads what the tasks last reported.
 """
@@ -18,7 +18,7 @@ from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
 class FlowStatus:
     """Totals since the worker started. `behind` is None until every task knows its positions.
 
-    `stands_by` says why another process copies the flow; empty when this one does.
+    `stands_by`: why this process does not copy the flow; empty when it does.
     """
 
     flow: str
@@ -36,7 +36,7 @@ class FlowStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunningFlow:
-    """A source connector and those of its tasks that run here; the same one as long as its name."""
+    """A source connector and those of its tasks that run here; compared by name only."""
 
     connector: str
     flow: str = field(compare=False)
@@ -48,7 +48,7 @@ class RunningFlow:
 def running_flows(
     connectors: Mapping[str, Connector], tasks: Mapping[str, Sequence[Task]]
 ) -> dict[str, RunningFlow]:
-    """By the names of their connectors; of a leader also those that have no tasks."""
+    """Flows by connector name; on the leader also those that have no tasks."""
     found = {}
     for name in sorted(connectors.keys() | tasks.keys()):
         connector = connectors.get(name)
@@ -69,7 +69,7 @@ class ShownFlow(Protocol):
 
     @property
     def flow(self) -> object:
-        """What it is called."""
+        """Its name."""
 
     @property
     def tasks(self) -> Sequence[TaskRunner]: ...

@@ -1,6 +1,6 @@
 """Sends the changes of a connector through the class that `forwarding.admin.class` names.
 
-Runs on: worker. What is only read (topics, settings, groups) goes to the cluster itself.
+Runs on: worker. Reads (topics, settings, groups) go to the cluster itself. KIP-787.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class ForwardingSettings(Protocol):
-    """The part of a connector's settings that is needed here."""
+    """The settings of a connector that this module reads."""
 
     @property
     def forwarding_admin_class(self) -> str: ...
@@ -33,7 +33,7 @@ def forwarded(admin: AnyAdmin, config: ForwardingSettings) -> AnyAdmin:
     """The same admin, whose changes go through the user's class if there is one.
 
     Raises:
-        ConfigError: there is no such class, or it is no ForwardingAdmin.
+        ConfigError: there is no such class, or it is not a ForwardingAdmin.
     """
     name = config.forwarding_admin_class
     if name == FORWARDING_ADMIN:
@@ -53,7 +53,7 @@ def _refuse(name: str, reason: str) -> ConfigError:
 
 
 class ForwardedAdmin:
-    """An Admin in all that it reads; its four changes are made by the user's object."""
+    """An Admin whose reads go to the cluster and whose four writes go to the user's object."""
 
     def __init__(self, admin: Admin, user: ForwardingAdmin, name: str) -> None:
         self._admin = admin
@@ -99,7 +99,7 @@ class ForwardedAdmin:
         return {thing: self._outcome(what, thing, outcomes) for thing in things}
 
     def _outcome(self, what: str, thing: T, outcomes: Mapping[T, object]) -> BrokerError | None:
-        """What the user's object says of one thing; silence is no success."""
+        """What the user's object reports for one thing; a missing report is a failure."""
         missing = f"{KEY}={self._name} does not say whether it was done"
         found = outcomes.get(thing, missing)
         if found is None or isinstance(found, BrokerError):

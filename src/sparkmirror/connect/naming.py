@@ -1,4 +1,4 @@
-"""A few of many names, for a line of the log. Runs on: worker."""
+"""Shortens long lists of names for the log. Runs on: worker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MOST_NAMES = 10
 
 
 def some_names(things: Iterable[object]) -> str:
-    """The first ten in order, and how many more there are."""
+    """The first ten in sorted order, and how many more there are."""
     names = [str(thing) for thing in sorted(things)]  # type: ignore[type-var]
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

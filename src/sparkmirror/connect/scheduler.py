@@ -1,7 +1,7 @@
 """Runs the periodic jobs of a connector, one after the other, on one thread.
 
 Runs on: worker. Mirrors: org.apache.kafka.connect.mirror.Scheduler. A job that fails runs again at
-its next turn: its error is logged when it is a new one, and kept for whoever shows the state.
+its next turn: a new error is logged, and the last one is kept for the connector's status.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
 
-# Below this an interval would keep a processor busy with nothing else.
+# A shorter interval would keep a processor busy with nothing else.
 SHORTEST_SECONDS = 0.01
 
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """Something to do again and again. `last_error` is empty when its last run went well."""
+    """A periodic job. `last_error` is empty when its last run succeeded."""
 
     what: str
     seconds: float
@@ -35,7 +35,7 @@ class Job:
 
 
 class Scheduler:
-    """A few jobs at fixed rates. Of the turns that a long run has delayed, one is made up for."""
+    """A few jobs at fixed rates. If a long run delays several turns, only one is made up for."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
@@ -44,7 +44,7 @@ class Scheduler:
         self._wake = threading.Event()
         self._ran = threading.Condition()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"ticker {name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"scheduler {name}", daemon=True)
 
     def repeat(
         self,
@@ -55,10 +55,10 @@ class Scheduler:
         delayed: bool = False,
         enabled: bool = True,
     ) -> Job:
-        """Do `run` every so many seconds, first at once or, if delayed, after one interval.
+        """Call `run` at this interval, first at once or, if `delayed`, after one interval.
 
-        A job that is not enabled, or whose interval is negative, only runs when `run_soon` says so.
-        To be called before `start`.
+        A job that is not enabled, or whose interval is negative, runs only after `run_soon`.
+        Must be called before `start`.
         """
         job = Job(what, max(seconds, SHORTEST_SECONDS), run)
         if enabled and seconds >= 0:
@@ -73,12 +73,12 @@ class Scheduler:
         self._thread.start()
 
     def run_soon(self, job: Job) -> None:
-        """Run it as soon as the thread is free, and from then on at its rate; from any thread."""
+        """Run the job as soon as the thread is free, then at its rate; from any thread."""
         job.due = self._clock()
         self._wake.set()
 
     def run_and_wait(self, job: Job, seconds: float) -> str:
-        """Run it on the thread and wait; what failed in a run that began after this call."""
+        """Run the job on the thread and wait; return the error of that run, "" if none."""
         begun = job.begun
         self.run_soon(job)
         with self._ran:
@@ -102,11 +102,11 @@ class Scheduler:
         return self._stopping.is_set()
 
     def wait_for_stop(self, seconds: float) -> bool:
-        """Wait, but no longer than until `stop`; whether that was called."""
+        """Wait, at most until `stop`; return whether that was called."""
         return self._stopping.wait(seconds)
 
     def join(self, seconds: float) -> bool:
-        """Wait for the run under way after `stop`; tells whether it ended."""
+        """After `stop`: wait for the current run; return whether it ended."""
         if self._thread.is_alive():
             self._thread.join(seconds)
         return not self._thread.is_alive()
@@ -117,7 +117,7 @@ class Scheduler:
         return next((job.last_error for job in self._jobs if job.last_error), "")
 
     def run_due(self) -> float:
-        """Do all jobs that are due, once; in how many seconds the next one will be."""
+        """Run all jobs that are due, once; return the seconds until the next one."""
         for job in self._jobs:
             now = self._clock()
             if job.due <= now and not self._stopping.is_set():
@@ -129,7 +129,7 @@ class Scheduler:
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._wake.wait(min(self.run_due(), threading.TIMEOUT_MAX))
-            # Before the next look at what is due or stopped: what wakes us later is not missed.
+            # Cleared before the next look at what is due: no later call of `set` is missed.
             self._wake.clear()
 
     def _run_job(self, job: Job) -> None:
@@ -144,7 +144,7 @@ class Scheduler:
             job.run()
         except MirrorError as error:
             self._failed(job, str(error))
-        # The schedule outlives a mistake in one job, also a sys.exit in a filter of the user's own.
+        # A bug in one job must not end the others, nor may a sys.exit in a user's own filter.
         except (Exception, SystemExit) as error:
             log.exception("[%s] %s failed", self._name, job.what)
             job.last_error = f"{type(error).__name__}: {error}"
@@ -152,7 +152,7 @@ class Scheduler:
             job.last_error = ""
 
     def _failed(self, job: Job, error: str) -> None:
-        # What a stop interrupts is no failure.
+        # A job that `stop` interrupted has not failed.
         is_news = error != job.last_error and not self._stopping.is_set()
         level = logging.WARNING if is_news else logging.DEBUG
         log.log(level, "[%s] %s failed: %s", self._name, job.what, error)

@@ -1,8 +1,8 @@
-"""What would keep a connector from its work, found before it starts.
+"""Finds, before a connector starts, mistakes that no single setting shows.
 
-Runs on: worker, and wherever `sparkmirror check` is called. Two mistakes that no single value
-shows: internal topics with more replicas than their cluster has brokers, and a source and a
-checkpoint connector of one flow whose policies name remote topics differently.
+Runs on: worker, and wherever `sparkmirror check` is called. Two mistakes: internal topics with
+more replicas than their cluster has brokers, and a source and a checkpoint connector of one flow
+whose policies name remote topics differently.
 """
 
 from __future__ import annotations
@@ -34,16 +34,15 @@ log = logging.getLogger(__name__)
 WARNING = "warning: "
 POLICY_KEY = "replication.policy.class"
 ADMIN_TIMEOUT_MS = 5_000
-# A topic name that stands for any: asking a policy what it makes of it.
+# An example topic name, to compare what two policies make of it.
 ANY_TOPIC = "orders"
 
 
 class PlannedTopic(NamedTuple):
-    """An internal topic, which is created if it is missing.
+    """An internal topic, which is created if it is missing. Brokers may create remote topics.
 
-    `setting` gave its replication factor. `is_strict`: it is not created with fewer replicas, and
-    needed; `without`: it is not created either, and that is all. Not remote topics: brokers may
-    create those themselves.
+    `setting` gave its replication factor. `is_strict`: the topic is needed, and never created with
+    fewer replicas. `without`: what is lost without the topic, which is optional.
     """
 
     client: ClientConfig
@@ -55,14 +54,14 @@ class PlannedTopic(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """A cluster: how many brokers it has, and which of its topics we are shown."""
+    """A cluster: its number of brokers, and the topics that it lists for us."""
 
     brokers: int
     topics: frozenset[str]
 
 
 def planned_topics(config: ConnectorConfig, worker: WorkerConfig) -> list[PlannedTopic]:
-    """All topics that the connector creates where they are missing."""
+    """All topics that the connector creates if they are missing."""
     policy, target = flow_policy(config), config.target_client
     stored = worker.offset_storage_replication_factor
     offsets = PlannedTopic(
@@ -96,14 +95,14 @@ def planned_topics(config: ConnectorConfig, worker: WorkerConfig) -> list[Planne
 def _planned(
     config: ConnectorConfig, client: ClientConfig, name: str, factor: int, setting: str
 ) -> PlannedTopic:
-    """What the user has chosen is kept to; the default gives way to a smaller cluster."""
+    """A factor that the user set is strict; the default is lowered on a smaller cluster."""
     return PlannedTopic(client, name, factor, setting, is_strict=setting in config.settings)
 
 
 def replica_problems(
     planned: Iterable[PlannedTopic], facts_of: Callable[[ClientConfig], Facts | None]
 ) -> list[tuple[tuple[str, str], str]]:
-    """By setting and topic: which cannot be created so. Of silent clusters nothing is known."""
+    """By setting and topic: why it cannot be created. Skips clusters that do not respond."""
     found: dict[tuple[str, str], str] = {}
     for topic in planned:
         facts = facts_of(topic.client)
@@ -155,14 +154,14 @@ def _remote(config: ConnectorConfig) -> str:
 
 
 class ConnectorsSnapshot(Protocol):
-    """What the config topic says."""
+    """The connectors in the config topic."""
 
     @property
     def connectors(self) -> Mapping[str, ConnectorProps]: ...
 
 
 class ConnectorSource(Protocol):
-    """Who knows the connectors of the worker."""
+    """Knows the connectors of the worker."""
 
     def snapshot(self) -> ConnectorsSnapshot: ...
 
@@ -170,9 +169,9 @@ class ConnectorSource(Protocol):
 def validate_on_worker(
     plugin: str | None, config: ConnectorProps, worker: WorkerFile, configs: ConnectorSource
 ) -> ConfigInfo:
-    """Each value by itself; if they are fine, what they mean beside the worker's cluster.
+    """Validate each value; if all are valid, check them against the worker's cluster too.
 
-    A connector is created all the same if only the latter is wrong, as with MirrorMaker 2.
+    As with MirrorMaker 2, a connector is created even if only the second check fails.
 
     Raises:
         WrongPlugin, UnusableConnector: as `validate_connector` does.
@@ -188,10 +187,10 @@ def validate_on_worker(
 def check_on_worker(
     config: ConnectorProps, worker: WorkerFile, running: Mapping[str, ConnectorProps]
 ) -> dict[str, str]:
-    """By key: conflicts with the worker's other connectors; the settings are valid.
+    """By key: conflicts of valid settings with the cluster and the worker's other connectors.
 
-    Contacts only the worker's own cluster: users who may validate settings must not make the worker
-    connect to any address.
+    Contacts only the worker's own cluster: users who may validate settings must not be able to make
+    the worker connect to arbitrary addresses.
     """
     try:
         parsed = parse_connector(config, worker)
@@ -212,10 +211,10 @@ def check_on_worker(
 
 
 class Partners:
-    """Compares a connector that runs with those beside it, also with those that come later.
+    """Compares a running connector with the worker's others, including those created later.
 
     Topics that an earlier flow left on the target may have the names that a checkpoint connector
-    expects, so that only the source connector's settings show that records go elsewhere.
+    expects. Then only the source connector's settings show that records go elsewhere.
     """
 
     def __init__(self, configs: ConnectorSource, worker: WorkerFile) -> None:
@@ -225,7 +224,7 @@ class Partners:
         self._parsed: tuple[ConnectorConfig, ...] = ()
 
     def problem_of(self, config: ConnectorConfig) -> str:
-        """How it differs from its partner; from any thread."""
+        """How the connector differs from its partner; from any thread."""
         connectors = self._configs.snapshot().connectors
         if connectors != self._seen:
             with provisional():
@@ -240,7 +239,7 @@ def _parsed(
     for settings in connectors.values():
         try:
             yield parse_connector(settings, worker).config
-        except MirrorError as error:  # one that cannot start is compared with nothing
+        except MirrorError as error:  # a connector that cannot start has no partner
             log.debug("not compared: %s", error)
 
 
@@ -252,6 +251,6 @@ def _look_at(client: ClientConfig) -> Facts | None:
             return Facts(brokers, frozenset(admin.list_topics()))
         finally:
             admin.close()
-    except MirrorError as error:  # its status will say so
+    except MirrorError as error:  # the connector's status will report it
         log.debug("not checked: %s", error)
         return None

@@ -1,4 +1,4 @@
-"""Why something could not start, and when to try again. Runs on: worker."""
+"""Why a connector or task could not start, and when to try again. Runs on: worker."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import traceback
 
 from sparkmirror.config.keys.plugins import UnusableConnector
 from sparkmirror.config.masking import mask
+from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 from sparkmirror.retry import Backoff, RetryPolicy
 
 RETRIES = RetryPolicy(1, 60)
-# Settings that cannot work: only others, or a restart by a user, can help.
+# Settings that cannot work: only new settings, or a restart by a user, can help.
 FOR_GOOD = (ConfigError, ConfigErrors, UnusableConnector)
 
 
 class StartFailures:
-    """Of one connector or task, in a row. Owned by one thread; `trace` is for any."""
+    """Consecutive failures of one connector or task. Owned by one thread; `trace` is for any."""
 
-    def __init__(self) -> None:
+    def __init__(self, counts: StartCounts | None = None) -> None:
+        """`counts`: of all connectors or tasks of the worker."""
+        self.counts = counts or StartCounts()
         self.trace = ""
         self._retry_at = 0.0
         self._backoff = Backoff(RETRIES)
@@ -31,11 +34,12 @@ class StartFailures:
 
     @property
     def seconds_left(self) -> float:
-        """Until then; infinite if only a user can help."""
+        """Until the next attempt; infinite if only a user can help."""
         return max(0.0, self._retry_at - time.monotonic())
 
     def failed(self, error: Exception | SystemExit) -> None:
-        """Keep why; the wait doubles."""
+        """Keep the error; the wait doubles."""
+        self.counts.failed()
         self.trace = _trace(error)
         if isinstance(error, FOR_GOOD):
             self._retry_at = math.inf
@@ -43,14 +47,14 @@ class StartFailures:
         self._retry_at = time.monotonic() + self._backoff.failed()
 
     def forgive(self) -> None:
-        """It has started, or a user wants it to: the first wait is short again."""
+        """It has started, or a user asked it to: the next wait is short again."""
         self.trace = ""
         self._retry_at = 0.0
         self._backoff.reset()
 
 
 def _trace(error: Exception | SystemExit) -> str:
-    """For operators: what was meant to happen and did not; of our mistakes, where."""
+    """Our own errors as one line for operators; anything else is a bug, with its stack trace."""
     if isinstance(error, MirrorError):
         return mask(f"{type(error).__module__}.{type(error).__name__}: {error}")
     return mask("".join(traceback.format_exception(error)))

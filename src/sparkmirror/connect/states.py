@@ -1,11 +1,11 @@
-"""The states of connectors and tasks, and what each event makes of them: the only such table.
+"""The states of connectors and tasks, and the events that change them: the only such table.
 
 Runs on: worker. Pure. The states are those of org.apache.kafka.connect.runtime.AbstractStatus.
-WorkerConnector and ConnectorTasks go through this table, and the one in docs/connect-mode.md is
-made from it (`python -m sparkmirror.connect.states`).
+WorkerConnector and ConnectorTasks use this table. `python -m sparkmirror.connect.states` makes the
+one in docs/connect-mode.md from it, and the short one in ARCHITECTURE.md.
 
-A pair that is not in a table is a bug of ours, and raises. `None` as the next state: nobody here
-has a status to write any more, because it is deleted or belongs to another worker.
+A pair that is not in a table is a bug of ours, and raises. `None` as the next state: this worker
+writes no status any more, because the subject is deleted or belongs to another worker.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ E = TypeVar("E", bound=enum.StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """The next state and what the worker does on the way there; None: see above."""
+    """The next state (None: this worker writes no status any more) and what the worker does."""
 
     next: State | None
     effect: str = ""
@@ -89,8 +89,8 @@ CONNECTOR: Transitions[ConnectorEvent] = _rows(
             FAILED: (RUNNING, "trace gone"),
             RESTARTING: (RUNNING, STAYS),
         },
-        # Unlike Connect, which leaves it FAILED until somebody restarts it: a cluster that is away
-        # for a minute must not need a person.
+        # Connect leaves it FAILED until a user restarts it. We retry: a cluster that was away for a
+        # minute is no reason to restart connectors by hand.
         _C.START_FAILED: {
             UNASSIGNED: (FAILED, "trace; retry after 1 s"),
             RUNNING: (FAILED, "trace; retry after 1 s"),
@@ -129,7 +129,7 @@ CONNECTOR: Transitions[ConnectorEvent] = _rows(
             STOPPED: (STOPPED, STAYS),
             RESTARTING: (RESTARTING, "start with them"),
         },
-        # Connect stops and starts it. Its tasks would not notice, so looking for changes is enough.
+        # Connect stops and starts it. Its tasks run independently, so a refresh does the same.
         _C.RESTART: {
             UNASSIGNED: (UNASSIGNED, STAYS),
             RUNNING: (RUNNING, "refresh"),
@@ -167,7 +167,7 @@ TASK: Transitions[TaskEvent] = _rows(
             FAILED: (RUNNING, "trace gone"),
             RESTARTING: (RUNNING, STAYS),
         },
-        # A task that waits for its next attempt has failed until that one runs.
+        # A task that waits for its next attempt stays FAILED until that attempt runs.
         _T.ENDED: {
             UNASSIGNED: (UNASSIGNED, STAYS),
             RUNNING: (UNASSIGNED, "next attempt after a pause"),
@@ -215,14 +215,14 @@ TASK: Transitions[TaskEvent] = _rows(
 
 
 class StateMachine(Generic[E]):
-    """One connector or task. Owned by one thread; reading `state` is for any."""
+    """The state of one connector or task. Owned by one thread; any thread may read `state`."""
 
     def __init__(self, transitions: Transitions[E], state: State = UNASSIGNED) -> None:
         self._transitions = transitions
         self.state = state
 
     def fire(self, event: E) -> State | None:
-        """Take the step; the next state. A pair that cannot be is a LookupError."""
+        """Apply the event and return the next state. LookupError: the event is impossible."""
         found = self._transitions.get((self.state, event))
         if found is None:
             raise LookupError(f"{self.state} has no transition for: {event}")
@@ -232,12 +232,12 @@ class StateMachine(Generic[E]):
 
 
 def connector_states() -> StateMachine[ConnectorEvent]:
-    """Of a connector that this worker has just taken."""
+    """The states of a connector that this worker has just taken over."""
     return StateMachine(CONNECTOR)
 
 
 def task_states() -> StateMachine[TaskEvent]:
-    """Of a task that this worker was just assigned."""
+    """The states of a task that this worker was just assigned."""
     return StateMachine(TASK)
 
 
@@ -259,6 +259,26 @@ def markdown() -> str:
     )
 
 
+def summary() -> str:
+    """Where connectors and tasks go from each state, as ARCHITECTURE.md shows it."""
+    rows = [["from", "a connector", "a task"], ["---"] * 3]
+    rows += [
+        [f"`{state}`", _ways(CONNECTOR, ConnectorEvent, state), _ways(TASK, TaskEvent, state)]
+        for state in CONNECTOR_STATES
+    ]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _ways(transitions: Transitions[E], events: type[E], state: State) -> str:
+    """The other states that it may reach, each with the events that lead there."""
+    ways: dict[State, list[str]] = {}
+    for event in events:
+        found = transitions.get((state, event))
+        if found is not None and found.next not in (None, state):
+            ways.setdefault(found.next, []).append(str(event))
+    return "; ".join(f"**{to}**: {', '.join(events)}" for to, events in ways.items()) or "-"
+
+
 def _table(transitions: Transitions[E], events: type[E], states: tuple[State, ...]) -> list[str]:
     head = ["event", *map(str, states)]
     rows = [head, ["---"] * len(head)]
@@ -277,4 +297,4 @@ def _cell(state: State, found: Transition | None) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(markdown() + "\n")
+    sys.stdout.write(f"{markdown()}\n\n{summary()}\n")

@@ -1,8 +1,8 @@
-"""A task on a thread of this process: it starts, runs, fails, is tried again, and ends.
+"""A task on a thread of this process: it starts, runs, fails, is retried, and ends.
 
-Runs on: worker. A checkpoint or heartbeat task does its work on threads of the worker; of a source
-task this is the worker's side, and Spark does the work. Whatever one task waits for, the others and
-the herder do not.
+Runs on: worker. A checkpoint or heartbeat task does its work on threads of the worker. For a source
+task this is the worker's side, and Spark does the work. A task that waits holds up neither the
+other tasks nor the herder.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from sparkmirror.spark.task_runner import TaskRunner
 
 log = logging.getLogger(__name__)
 
-# How soon a reconfiguration that failed is tried again, and files that changed are noticed.
+# How soon a failed reconfiguration is retried, and changed files are noticed.
 LOOK_SECONDS = 5.0
-# While it is not known whether another worker leads: nothing starts.
+# How soon to look again while this worker may not start tasks.
 DOUBT_SECONDS = 0.5
-# How often to look whether a task that was killed can still write.
+# How often to check whether a killed task can still write.
 RELEASE_SECONDS = 0.1
 
 
 class ThreadTask:
     """One task, or all tasks of a connector that are one unit; it is a `Task`.
 
-    `make` is called on its thread, for each of its lives. `may_run` tells whether this worker may
-    start something now.
+    `make` is called on its thread, for each of its runs. `may_run` returns whether this worker may
+    start tasks now.
     """
 
     def __init__(
@@ -55,8 +55,7 @@ class ThreadTask:
         self._may_run = may_run
         self._stop_seconds = stop_seconds
         self._lock = threading.Lock()
-        self._failures = StartFailures()
-        self._starts = starts or StartCounts()
+        self._failures = StartFailures(starts)
         self._work: TaskWork | None = None
         self._is_work_stopped = False
         self._is_starting = False
@@ -153,7 +152,7 @@ class ThreadTask:
             self._has_ended = True
 
     def _pause(self) -> None:
-        """Until the next life, which others may ask for before."""
+        """Wait for the next run, or until `restart` asks for it."""
         until = time.monotonic() + max(DOUBT_SECONDS, self._failures.seconds_left)
         while not self._stopping.is_set() and not self._restart.is_set():
             left = until - time.monotonic()
@@ -163,26 +162,23 @@ class ThreadTask:
             self._wake.clear()
 
     def _live(self) -> None:
-        """One life of the task; why it cannot begin, or cannot go on, becomes its state."""
+        """One run of the task; an error that prevents or ends it becomes its state."""
         work: TaskWork | None = None
         self._is_starting = True
-        self._starts.begin()
         try:
             with self._lock:
                 configs, self._must_reconfigure = self.configs, False
             with owned_by(self):
                 work = self._make(configs)
             work.connect()
-            # That may have taken long: another worker may lead by now.
+            # Connecting may take long: the task may belong to another worker by now.
             if not self._stopping.is_set() and self._may_run():
                 self._begin(work)
                 self._stay(work)
         except StoppingError as error:
             log.debug("task %s does not start: %s", self.name, error)
-        # Whatever ends a task becomes its state; the others go on.
+        # Whatever ends a task becomes its state; the other tasks continue.
         except (Exception, SystemExit) as error:  # noqa: BLE001
-            if self._is_starting:
-                self._starts.failed()
             self._failures.failed(error)
             mark = event(EventKind.FAILED, task=str(min(self.configs)))
             log.error("task %s failed: %s", self.name, error, extra=mark)  # noqa: TRY400
@@ -196,7 +192,7 @@ class ThreadTask:
         with self._lock:
             self._work, self._is_work_stopped = work, False
         self._failures.forgive()
-        self._starts.succeeded()
+        self._failures.counts.succeeded()
         self._is_starting = False
 
     def _stay(self, work: TaskWork) -> None:
@@ -219,7 +215,7 @@ class ThreadTask:
                 self._must_reconfigure = True
 
     def _end(self, work: TaskWork) -> None:
-        """Stop it, and kill it if it does not end in time."""
+        """Stop the task, and kill it if it does not end in time."""
         deadline = time.monotonic() + self._stop_seconds
         self._stop_work(work)
         self.is_clean = work.join(max(0.1, deadline - time.monotonic()))

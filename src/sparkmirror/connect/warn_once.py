@@ -1,4 +1,4 @@
-"""Warnings of jobs that run again and again: each is said once, until it changes.
+"""Warnings of periodic jobs: each is logged once, and again when it changes.
 
 Runs on: worker.
 """
@@ -14,18 +14,18 @@ log = logging.getLogger(__name__)
 
 
 class WarnOnce:
-    """What was wrong in the last round, by subject; for one thread."""
+    """The warnings of the last round, by subject; for one thread."""
 
     def __init__(self, name: str, kind: EventKind | None = None) -> None:
         """With a `kind`, warnings are events; then `name` is a flow."""
         self._name = name
         self._kind = kind
-        self._said: dict[str, str] = {}
+        self._last: dict[str, str] = {}
 
     def report(self, wrong: Mapping[str, str]) -> None:
-        """Warn of what is new since the last round; what is not in `wrong` is fine again."""
+        """Log what is new since the last round; subjects missing from `wrong` are fine again."""
         for subject, text in wrong.items():
-            if self._said.get(subject) != text:
+            if self._last.get(subject) != text:
                 mark = None if self._kind is None else event(self._kind, flow=self._name)
                 log.warning("[%s] %s", self._name, text, extra=mark)
-        self._said = dict(wrong)
+        self._last = dict(wrong)

@@ -79,7 +79,7 @@ class MirrorProcess(ManagedProcess):
         return self.engine.command(self._file)
 
     def start(self, *, detached: bool = False) -> Self:
-        """Start it, detached if it was created so; it begins to copy after some seconds."""
+        """Start it, detached if created so; copying starts after some seconds."""
         return super().start(detached=detached or self._detached)
 
     def check_running(self) -> None:

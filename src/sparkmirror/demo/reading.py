@@ -148,7 +148,7 @@ def _read_to_end(consumer: Consumer, found: Mapping[str, Partitions]) -> None:
     }
     # OFFSET_BEGINNING would cost a failing request first: half a second.
     consumer.assign([ClientPartition(*one, 0) for one in unfinished])
-    heard = time.monotonic()
+    last_at = time.monotonic()
     while unfinished:
         messages = consumer.consume(_MOST_PER_CALL, timeout=0.1)
         for message in messages:
@@ -156,8 +156,8 @@ def _read_to_end(consumer: Consumer, found: Mapping[str, Partitions]) -> None:
                 found[message.topic()][message.partition()].append(_record(message))
             else:
                 unfinished.discard(_finished_partition(message))
-        heard = time.monotonic() if messages else heard
-        if time.monotonic() - heard > _SILENCE_SECONDS:
+        last_at = time.monotonic() if messages else last_at
+        if time.monotonic() - last_at > _SILENCE_SECONDS:
             names = ", ".join(str(one) for one in sorted(unfinished)[:5])
             raise TransportError(f"read {names}: nothing arrived for {_SILENCE_SECONDS:g} s")
 

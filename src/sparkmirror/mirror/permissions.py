@@ -43,7 +43,7 @@ class Operation(StrEnum):
 
 
 class Permission(NamedTuple):
-    """One operation on one resource; `is_prefix`: on all whose names begin so."""
+    """One operation on one resource; `is_prefix`: on all whose names have this prefix."""
 
     resource: Resource
     name: str

@@ -76,7 +76,7 @@ def with_stale_offsets(
 
 
 def stale_offsets(task: Mapping[str, str]) -> dict[TopicPartition, int]:
-    """By partition, the position that is of a deleted topic; ValueError for what is none."""
+    """By partition, the position that belongs to a deleted topic. Raises ValueError."""
     found = {}
     for part in filter(None, task.get(STALE_OFFSETS, "").split(",")):
         name, _, offset = part.rpartition(":")

@@ -113,7 +113,7 @@ def spark_archive(folder: Path) -> Path:
 
 
 def archive_name(jars: Path) -> str:
-    """A name per Java and jars; jars reinstalled at the same place count as others.
+    """A name per Java and jars; reinstalled jars get a new name.
 
     The JVM rejects an archive whose jars have another date, and prints that on the console.
     """

@@ -158,7 +158,7 @@ class SparkEngine:
 
     @property
     def has_dynamic_executors(self) -> bool:
-        """Whether Spark asks for executors when there are tasks: slots come with tasks then."""
+        """Whether Spark requests executors as needed: then slots exist only with tasks."""
         return self._settings.get(DYNAMIC) == "true"
 
     @property
@@ -168,7 +168,7 @@ class SparkEngine:
             java = self._java_context()
             profile = java.resourceProfileManager().defaultResourceProfile()
             return int(java.maxNumConcurrentTasks(profile))
-        except JVM_GONE as error:  # `check_alive` tells
+        except JVM_GONE as error:  # `check_alive` reports it
             log.debug("no slots: %s", error)
             return 0
 
@@ -177,11 +177,11 @@ class SparkEngine:
         try:
             known = int(self._java_context().getExecutorMemoryStatus().size())
             return read_jvm(self._context._jvm, known if self.is_local else known - 1)  # noqa: SLF001
-        except JVM_GONE as error:
+        except (*JVM_GONE, AttributeError) as error:  # a session that was stopped has no context
             raise MirrorError(f"Spark's JVM does not respond: {error}") from error
 
     def check_alive(self) -> None:
-        """Raise MirrorError when Spark has ended by itself: nothing here can bring it back."""
+        """Raise MirrorError if Spark has ended by itself: this process cannot restart it."""
         now = time.monotonic()
         if now - self._seen_alive < ALIVE_SECONDS:
             return
@@ -202,16 +202,16 @@ class SparkEngine:
         return f"Spark's JVM has ended with exit code {code}"
 
     def warm_up(self) -> None:
-        """Run an empty job: Spark loads what the first one needs, which takes a second.
+        """In local mode, run an empty job: Spark takes a second to load what the first job needs.
 
-        Elsewhere executors come with the first task, and a job would wait for them.
+        On a cluster, executors start with the first task, and a job would wait for them.
         """
         if not self.is_local:
             return
         self._context.setJobGroup(WARM_UP, "Load what copy tasks need")
         try:
             self._context.parallelize([0], 1).mapPartitions(iter).collect()
-        except JVM_GONE as error:  # tasks will fail in the same way, and their states say why
+        except JVM_GONE as error:  # tasks will fail in the same way, and their states report why
             log.debug("the first job failed: %s", error)
 
     def run_task(self, token: TaskToken, description: str) -> str:

@@ -32,7 +32,7 @@ class AssignedPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CopyTaskConfig:
-    """All that a copy task needs to begin. An internal topic without a name is not written."""
+    """All that a copy task needs to start. An internal topic without a name is not written."""
 
     connector: SourceConfig
     worker: WorkerConfig

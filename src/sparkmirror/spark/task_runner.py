@@ -179,7 +179,7 @@ class TaskRunner:
         self.send({"type": "stop"})
 
     def join(self, seconds: float) -> bool:
-        """Wait for the end, and kill the task if it does not come; return whether it was clean."""
+        """Wait for the task to end, or kill it; return whether it ended cleanly."""
         if self.is_cut_off:
             self._was_cut_off = True
             self._engine.cancel_task(self._job)
@@ -212,7 +212,7 @@ class TaskRunner:
             self._thread.join(CANCEL_SECONDS)
 
     def _why_unclean(self) -> str:
-        """Why the last attempt could not store its positions, as far as it is known."""
+        """Why the last attempt could not store its positions, as far as known."""
         if self._was_cut_off:
             return "its executor cannot be reached"
         problems = self.numbers.get("problems") or {}

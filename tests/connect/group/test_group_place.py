@@ -39,8 +39,8 @@ class Place(GroupPlace):
         return self.view
 
     def beat(self, *, is_stable: bool = True) -> None:
-        self._hear(self.now, is_stable=is_stable)
-        self._tell()
+        self._renew_lease(self.now, is_stable=is_stable)
+        self._notify()
 
     def join(self, tasks: str) -> None:
         self._claim(named(tasks))
@@ -49,7 +49,7 @@ class Place(GroupPlace):
         self._lose_place()
 
     def look(self) -> None:
-        self._tell()
+        self._notify()
 
 
 def named(tasks: str) -> frozenset[ConnectorTaskId]:
@@ -62,7 +62,7 @@ def place() -> Place:
 
 
 @pytest.mark.parametrize(
-    ("heard", "stable", "now", "left"),
+    ("responded", "stable", "now", "left"),
     [
         (0, 0, 0, 9),
         (0, 0, 9, 0),
@@ -74,15 +74,15 @@ def place() -> Place:
     ],
 )
 def test_the_lease_ends_a_second_before_the_coordinator_drops_us(
-    heard: float, stable: float, now: float, left: float
+    responded: float, stable: float, now: float, left: float
 ) -> None:
     time = [0.0]
     lease = MemberLease(SETTINGS, lambda: time[0])
-    lease.hear(stable, is_stable=True)
-    lease.hear(heard, is_stable=False)
-    lease.hear(heard - 1, is_stable=False)  # its answer came late
+    lease.renew(stable, is_stable=True)
+    lease.renew(responded, is_stable=False)
+    lease.renew(responded - 1, is_stable=False)  # its response came late
     assert lease.is_over  # nothing counts before there is an assignment
-    lease.count()
+    lease.extend()
     time[0] = now
     assert (lease.seconds, lease.is_over) == (left, not left)
 

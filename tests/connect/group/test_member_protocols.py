@@ -14,7 +14,7 @@ from sparkmirror.connect.group.connect_protocol import (
     decode_member_state,
     encode_member_state,
 )
-from sparkmirror.connect.group.member_protocols import ALL_SLOTS, Told, WorkSharing
+from sparkmirror.connect.group.member_protocols import ALL_SLOTS, WorkSharing
 from sparkmirror.connect.runtime.worker import SLOTS
 from sparkmirror.errors import RemoteProtocolError
 from tests.sharing_workers import tasks_of
@@ -32,7 +32,7 @@ def test_a_worker_without_callbacks_has_no_tasks_and_gives_none() -> None:
     assert state == MemberState("u", -1, ALL_SLOTS)
     assert SLOTS == ALL_SLOTS
     told = sharing.assign({"m": encode_member_state(MemberState("v", 3, 1, X))})
-    assert sharing.read(told["m"]) == Told("u", ("v",), Assignment("u", ("v",)))
+    assert sharing.read(told["m"]) == Assignment("u", ("v",))
 
 
 def test_what_was_assigned_is_ours_though_it_does_not_run_yet() -> None:

@@ -12,7 +12,7 @@ from sparkmirror.connect.entities import State, TargetState
 from sparkmirror.connect.runtime.connector_tasks import ConnectorTasks
 from sparkmirror.connect.runtime.status_publisher import TaskStatuses, WorkerIdentity
 from sparkmirror.connect.states import TaskEvent
-from sparkmirror.connect.storage.backing_stores import Stores
+from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
 from tests.connect.herder_fakes import (
     NAME,
     OTHER_ID,
@@ -218,7 +218,7 @@ def test_a_task_that_moves_is_unassigned_as_soon_as_it_has_ended_here() -> None:
     rig.end()
     rig.want("t-0", "t-1")
     assert rig.states == ["RUNNING", "UNASSIGNED"]
-    rig.statuses.put_task(NAME, 1, "RUNNING", OTHER_ID, 8)
+    rig.statuses.put_task(NAME, 1, StoredStatus("RUNNING", OTHER_ID, 8))
     rig.want("t-0", "t-1")
     assert rig.states == ["RUNNING", "RUNNING"]
 
@@ -228,7 +228,7 @@ def test_what_another_worker_shows_of_a_task_that_moved_stays() -> None:
     rig.want("t-0")
     rig.elsewhere = {0}
     rig.want("t-0")
-    rig.statuses.put_task(NAME, 0, "RUNNING", OTHER_ID, 8)
+    rig.statuses.put_task(NAME, 0, StoredStatus("RUNNING", OTHER_ID, 8))
     rig.end()
     rig.want("t-0")
     assert rig.statuses.tasks(NAME)[0].worker_id == OTHER_ID

@@ -370,17 +370,17 @@ def test_plugins_are_listed_and_checked(worker: FakeWorker) -> None:
 
 def test_levels_are_set_here_or_everywhere(worker: FakeWorker) -> None:
     name = "org.apache.kafka.connect.mirror.Scheduler"
-    ticker = logging.getLogger("sparkmirror.connect.scheduler")
-    before = ticker.level
+    scheduler = logging.getLogger("sparkmirror.connect.scheduler")
+    before = scheduler.level
     try:
         assert worker.herder.set_logger(name, "TRACE", cluster=False) == [name]
-        assert ticker.level == 5
+        assert scheduler.level == 5
         assert worker.herder.set_logger(name, "WARN", cluster=True) is None
         level = worker.herder.logger(name)
         assert level is not None
-        assert (level.level, ticker.level) == ("WARN", logging.WARNING)
+        assert (level.level, scheduler.level) == ("WARN", logging.WARNING)
         assert level.last_modified is not None
         assert worker.herder.loggers()[name] == level
         assert worker.herder.logger("no.such") is None
     finally:
-        ticker.setLevel(before)
+        scheduler.setLevel(before)

@@ -18,6 +18,7 @@ from sparkmirror.connect.entities import RequestError, State, TargetState
 from sparkmirror.connect.runtime import worker_connector as keeper_module
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.worker_connector import PendingRestart
+from sparkmirror.connect.storage.backing_stores import StoredStatus
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
 from sparkmirror.retry import RetryPolicy, wait_for
 from tests.connect.connector_fakes import SECONDS, FakeRunning
@@ -113,8 +114,8 @@ def test_nothing_is_told_of_a_start_that_took_longer_than_the_lease(worker: Fake
 
 
 def test_what_another_worker_left_is_unassigned_until_it_runs(worker: FakeWorker) -> None:
-    worker.statuses.put_connector(NAME, "RUNNING", OTHER_ID, 3)
-    worker.statuses.put_task(NAME, 0, "RUNNING", OTHER_ID, 3)
+    worker.statuses.put_connector(NAME, StoredStatus("RUNNING", OTHER_ID, 3))
+    worker.statuses.put_task(NAME, 0, StoredStatus("RUNNING", OTHER_ID, 3))
     worker.prepare = lambda running: running.gate.clear()
     worker.configs.put_connector(NAME, CONFIG)
     worker.configs.put_tasks(NAME, [{"task.index": "0"}])
@@ -309,10 +310,10 @@ def test_a_restart_that_meets_a_deleted_namesake_is_tried_again(
     made.gate.clear()
     worker.herder.delete(NAME)
     wait_for(lambda: made.calls[-1] == "stop", within=SECONDS)
-    keeper = worker.loop.connector(NAME)
-    assert keeper is not None
+    connector = worker.loop.connector(NAME)
+    assert connector is not None
     missed = PendingRestart(connector=True)
-    assert keeper.restart(missed)
+    assert connector.restart(missed)
     made.gate.set()
     assert missed.done.wait(SECONDS)
     assert missed.is_missed

@@ -183,7 +183,7 @@ def test_settings_and_acls_are_synced_at_once_and_refresh_waits(connector: Conne
     connector.source.settings["t"] = [own_setting("retention.ms", "5")]
     connector.source.add("tt")
     connector._schedule()
-    connector._ticker.run_due()
+    connector._scheduler.run_due()
     assert connector.target.acls == [acl("a.t")]
     assert connector.target.config_changes == [("a.t", ConfigChange("retention.ms", 0, "5"))]
     assert "a.tt" not in connector.target.topics
@@ -199,7 +199,7 @@ def test_syncs_that_are_switched_off_do_nothing(switch: str, tmp_path: Path) -> 
     connector.source.acls, connector.target.acls = [acl("t")], []
     connector.source.settings["t"] = [own_setting("retention.ms", "5")]
     connector._schedule()
-    connector._ticker.run_due()
+    connector._scheduler.run_due()
     assert (connector.target.acls, connector.target.config_changes) == ([], [])
 
 
@@ -209,7 +209,7 @@ def test_a_sync_that_fails_is_told_and_the_others_run(connector: Connector) -> N
     connector.source.acl_errors.append(broker_error("describe ACLs on 'a'", 31))
     connector.source.settings["t"] = [own_setting("retention.ms", "5")]
     connector._schedule()
-    connector._ticker.run_due()
+    connector._scheduler.run_due()
     assert connector.last_error.startswith("describe ACLs on 'a': CLUSTER_AUTHORIZATION_FAILED")
     assert len(connector.target.config_changes) == 1
 
@@ -219,7 +219,7 @@ def test_a_task_that_misses_a_topic_gets_a_refresh(connector: Connector) -> None
     connector.refresh()
     del connector.target.topics["a.t"]
     connector._schedule()
-    connector._ticker.run_due()
+    connector._scheduler.run_due()
     assert "a.t" not in connector.target.topics
     connector.refresh_soon(["a.t"])
     connector._refresh_for_task()
@@ -286,7 +286,7 @@ def test_internal_topics_that_are_refused_are_told_and_tried_again(
     assert connector.degraded == connector.last_error
     del connector.source.refuses[syncs]
     wait_for(
-        lambda: connector._ticker.run_due() > 0 and not connector.last_error,
+        lambda: connector._scheduler.run_due() > 0 and not connector.last_error,
         within=10,
         describe="the next refresh",
     )

@@ -249,8 +249,8 @@ def test_no_more_than_ten_are_in_flight() -> None:
     assert [sync.partition for sync in sent] == list(range(MAX_IN_FLIGHT))
     assert list(writer.pending) == partitions(12)[10:]
     assert writer.commit() == []
-    assert [sync.partition for sync in writer.answered()] == [10]
-    assert [sync.partition for sync in writer.answered(5)] == [11]
+    assert [sync.partition for sync in writer.completed()] == [10]
+    assert [sync.partition for sync in writer.completed(5)] == [11]
     assert writer.pending == {}
 
 
@@ -283,5 +283,5 @@ def test_forgotten_partition_starts_again() -> None:
     writer.forget(TP)
     assert not writer.pending
     assert not writer.delayed
-    assert writer.answered() == []
+    assert writer.completed() == []
     assert writer.acked_record(TP, 2, 2) == [OffsetSync("orders", 3, 2, 2)]

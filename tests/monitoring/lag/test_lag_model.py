@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.connect.entities import State, TargetState
+from sparkmirror.connect.storage.backing_stores import StoredStatus
 from sparkmirror.monitoring.lag import lag_model
 from sparkmirror.monitoring.lag.lag_model import LagModel
 from sparkmirror.monitoring.lag.partition_lag import (
@@ -187,7 +188,7 @@ def test_tasks_of_other_workers_are_left_to_them(rig: Rig) -> None:
     lag = rig.lags()[T1]
     assert lag.state is PartitionState.STUCK
     assert "assigned to no worker" in lag.problem
-    rig.world.statuses.put_task(NAME, 1, State.FAILED, "worker-2:8083", 1)
+    rig.world.statuses.put_task(NAME, 1, StoredStatus(State.FAILED, "worker-2:8083", 1))
     assert rig.lags()[T1].state is PartitionState.FAILED
     # Only the leader can know.
     rig.world.loop.is_leader = False

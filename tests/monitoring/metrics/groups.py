@@ -10,6 +10,7 @@ from sparkmirror.connect.group.connect_protocol import Assignment
 from sparkmirror.connect.group.group_place import GroupView
 from sparkmirror.connect.group.member_figures import MemberFigures
 from sparkmirror.connect.start_counts import StartCounts
+from sparkmirror.connect.storage.backing_stores import StoredStatus
 from sparkmirror.monitoring.monitored import MonitoredGroup
 from sparkmirror.types import ConnectorTaskId
 from tests.connect.herder_fakes import FakeConfigs, FakeSpark, FakeStatuses, worker_file
@@ -60,6 +61,6 @@ class FakeGroupOfWorkers:
         """A connector whose tasks have these states on these workers."""
         self.configs.put_connector(name, {"name": name}, None)
         self.configs.put_tasks(name, [SOURCE_TASK] * len(states))
-        self.statuses.put_connector(name, "RUNNING", OWN, 7)
+        self.statuses.put_connector(name, StoredStatus("RUNNING", OWN, 7))
         for task, (state, worker) in enumerate(states):
-            self.statuses.put_task(name, task, state, worker, 7)
+            self.statuses.put_task(name, task, StoredStatus(state, worker, 7))

@@ -46,7 +46,7 @@ def test_all_brokers_that_are_silent_are_one_line_and_so_is_the_end(
     assert "nothing is copied from it or to it until it does" in line
     now.at += 60
     for _ in range(2):
-        now.outages.heard(CONFIG)
+        now.outages.responded(CONFIG)
     assert caplog.messages[1:] == ["cluster 'b' (h:1,h:2) responds again, after 65 s"]
     assert not now.outages.is_lasting(CONFIG)
 
@@ -54,7 +54,7 @@ def test_all_brokers_that_are_silent_are_one_line_and_so_is_the_end(
 def test_one_broker_that_responds_makes_it_no_outage(caplog: pytest.LogCaptureFixture) -> None:
     now = Now()
     now.report(ONE)
-    now.outages.heard(CONFIG)
+    now.outages.responded(CONFIG)
     assert not now.report(TWO)
     assert caplog.messages == []
 
@@ -71,7 +71,7 @@ def test_a_quiet_process_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     now.outages.is_quiet = True
     assert now.report(ONE)
     assert now.report(TWO)
-    now.outages.heard(CONFIG)
+    now.outages.responded(CONFIG)
     assert caplog.messages == []
 
 

@@ -31,7 +31,7 @@ _ADDRESS = re.compile(
 
 
 def parse_addresses(items: Sequence[str]) -> tuple[str, ...]:
-    """Each address as `host:port`. Raises BadValue for the first that is none."""
+    """Each address as `host:port`. Raises BadValue for the first invalid one."""
     return tuple(parse_address(item) for item in items)
 
 

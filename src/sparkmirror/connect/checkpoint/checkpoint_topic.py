@@ -1,6 +1,6 @@
-"""The checkpoints topic of a flow: what it says of each group, and what is added to it.
+"""The checkpoints topic of a flow: the last checkpoint of each group, and new ones.
 
-Runs on: worker, in the checkpoint connector's thread; the writer reports from its own.
+Runs on: worker, on the checkpoint task's thread; the writer reports from its own.
 Mirrors: org.apache.kafka.connect.mirror.CheckpointStore (4.4), and what Connect does with the
 records of a checkpoint task.
 """
@@ -33,7 +33,7 @@ BATCH_BYTES = 256 << 10
 
 
 class Writer(Protocol):
-    """What a `RecordWriter` does for a checkpoint log."""
+    """The part of `RecordProducer` that is used here."""
 
     def send(
         self,
@@ -46,18 +46,18 @@ class Writer(Protocol):
 
 
 class OffsetNotes(Protocol):
-    """What `SourceOffsets` does for a checkpoint log."""
+    """The part of `SourceOffsets` that is used here."""
 
     def note(self, key: bytes) -> None:
-        """A record of this key was stored."""
+        """A record with this key was stored."""
 
 
 class CheckpointTopic:
-    """The last checkpoint of every group, as the topic has it or will have it.
+    """The last checkpoint of every group, stored or being written.
 
-    Groups of other workers, and groups that are not followed any more, are remembered too: they may
-    be followed later. `malformed` counts records that could not be read, `made` checkpoints that
-    were sent.
+    Includes groups of other workers, and groups that are no longer followed: they may be followed
+    later. `malformed` counts records that could not be read, `made`
+    checkpoints that were sent.
     """
 
     def __init__(self, topic: str, connector: str, writer: Writer, offsets: OffsetNotes) -> None:
@@ -72,14 +72,14 @@ class CheckpointTopic:
 
     @property
     def has_lost_some(self) -> bool:
-        """Whether checkpoints that are remembered were refused: the topic must be loaded again."""
+        """Whether the target rejected checkpoints that are kept here: load the topic again."""
         return self._lost.is_set()
 
     def load(self, records: Iterable[Record]) -> None:
-        """Take over all records of the topic, and nothing else.
+        """Replace what is kept here by all records of the topic.
 
         Raises:
-            UnsupportedRecordError: a later MirrorMaker wrote one; then nothing is known.
+            UnsupportedRecordError: a later MirrorMaker wrote one; nothing is kept.
         """
         self.forget()
         found = [checkpoint for record in records for checkpoint in self._read(record)]
@@ -87,7 +87,7 @@ class CheckpointTopic:
             self._store.add(checkpoint)
 
     def forget(self) -> None:
-        """Start without any checkpoint."""
+        """Drop all checkpoints."""
         self._lost.clear()
         self._store = CheckpointStore()
 
@@ -100,7 +100,7 @@ class CheckpointTopic:
         return self._store.by_group()
 
     def append(self, checkpoints: Sequence[Checkpoint], timestamp_ms: int) -> None:
-        """Remember checkpoints, then write them."""
+        """Keep checkpoints, then write them."""
         for checkpoint in checkpoints:
             self._store.add(checkpoint)
         for chunk in _chunks(checkpoints):
@@ -144,7 +144,7 @@ class CheckpointTopic:
 
 
 def _chunks(checkpoints: Sequence[Checkpoint]) -> Iterator[list[Checkpoint]]:
-    """Pieces that fit into a batch each."""
+    """Split into chunks that each fit into one batch."""
     chunk: list[Checkpoint] = []
     room = BATCH_BYTES
     for checkpoint in checkpoints:

@@ -1,6 +1,6 @@
-"""Which groups of the source a flow follows, and what they committed there.
+"""Which consumer groups of the source a flow follows, and the offsets they committed.
 
-Runs on: worker, in the checkpoint connector's thread.
+Runs on: worker, on the thread of the checkpoint connector or of its task.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ Committed = Mapping[str, Mapping[TopicPartition, CommittedOffset]]
 
 
 class SourceGroups(Protocol):
-    """What is asked of the source's `GroupAdmin`."""
+    """The part of the source's `GroupAdmin` that is used here."""
 
     def list_groups(self) -> list[group_admin.ListedGroup]:
-        """All groups that are shown to us."""
+        """All groups that the cluster lists for us."""
 
     def committed_offsets(
         self, group_ids: Iterable[str]
     ) -> Mapping[str, dict[TopicPartition, group_admin.GroupOffset] | KafkaError]:
-        """All that each group committed."""
+        """All committed offsets of each group."""
 
 
 class GroupDiscovery:
@@ -54,34 +54,34 @@ class GroupDiscovery:
         self._config = config
         self._group_filter: GroupFilter = make_group_filter(config)
         self._topic_filter = topic_filter
-        self._said_of_left_out = ""
-        self._said_of_none = ""
+        self._logged_left_out = ""
+        self._logged_none = ""
 
     def refresh(self, source: SourceGroups) -> None:
-        """Find the groups that are followed: those with offsets in topics of the flow.
+        """Find the groups to follow: those with offsets in topics of the flow.
 
         Raises:
-            KafkaError: the source does not tell its groups.
+            KafkaError: the source does not list its groups.
         """
         listings = [
             GroupListing(found.group_id, found.protocol_type, found.type)
             for found in source.list_groups()
         ]
         wanted = select_groups(listings, self._group_filter).groups
-        # A group that may not be described is not listed; asked for by its name, the cluster tells.
+        # The cluster omits groups that we may not describe; a request by name reveals the denial.
         listed = {listing.group for listing in listings}
         hidden = [name for name in plain_names(self._config.groups) if name not in listed]
         committed, errors = self.committed(source, (*wanted, *hidden))
         consuming = select_consuming(committed, self._topic_filter)
-        # Of a group that cannot be asked now, the last answer holds.
+        # A group whose offsets cannot be read now stays followed.
         kept = [group for group in self.names if group in errors]
-        self._say_none(None if consuming.groups or errors else self._why_none(listed, wanted))
+        self._log_none(None if consuming.groups or errors else self._why_none(listed, wanted))
         self._follow((*consuming.groups, *kept))
 
     def committed(
         self, source: SourceGroups, groups: tuple[str, ...] | None = None
     ) -> tuple[Committed, dict[str, KafkaError]]:
-        """What each group committed on the source, and of which groups it cannot be read."""
+        """The offsets that each group committed on the source, and the groups that failed."""
         committed: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         errors: dict[str, KafkaError] = {}
         asked = self.names if groups is None else groups
@@ -90,7 +90,7 @@ class GroupDiscovery:
                 errors[group] = found
             else:
                 committed[group] = {tp: CommittedOffset(*offset) for tp, offset in found.items()}
-        self._say_left_out(errors)
+        self._log_left_out(errors)
         return committed, errors
 
     def _follow(self, groups: tuple[str, ...]) -> None:
@@ -102,17 +102,18 @@ class GroupDiscovery:
         self.names = groups
         self.is_known = True
 
-    def _say_left_out(self, errors: Mapping[str, KafkaError]) -> None:
+    def _log_left_out(self, errors: Mapping[str, KafkaError]) -> None:
         text = f"{some_names(set(errors))}: {_why(next(iter(errors.values())))}" if errors else ""
-        if text and text != self._said_of_left_out:
+        if text and text != self._logged_left_out:
             log.warning("[%s] %d groups are left out, %s", self._flow, len(errors), text)
-        self._said_of_left_out = text
+        self._logged_left_out = text
 
     def _why_none(self, listed: Collection[str], wanted: Collection[str]) -> str:
         """Why no group is followed although no broker denied anything.
 
-        A group that we may not describe is not listed. Still no command is suggested: the first ACL
-        of a group takes access away from all others where `allow.everyone.if.no.acl.found` is true.
+        The cluster may have omitted groups that we may not describe. Still suggests no command:
+        where `allow.everyone.if.no.acl.found` is true, the first ACL of a group locks out everyone
+        else.
         """
         client, config = self._config.source_client, self._config
         who = principal_of(client)
@@ -126,14 +127,14 @@ class GroupDiscovery:
             f"the topic filter accepts ({describe_topic_filter(config)})"
         )
 
-    def _say_none(self, why: str | None) -> None:
-        if why is not None and why != self._said_of_none:
+    def _log_none(self, why: str | None) -> None:
+        if why is not None and why != self._logged_none:
             log.info("[%s] no groups to follow: %s", self._flow, why)
-        self._said_of_none = why or ""
+        self._logged_none = why or ""
 
 
 def _why(error: KafkaError) -> str:
-    """Why a group cannot be asked; if a right is missing, what goes on."""
+    """Why a group's offsets cannot be read; after a denial, with the consequence."""
     return describe_error(
         error, if_denied=consequence_without(Feature.CHECKPOINTS, ResourceKind.GROUPS, DESCRIBE)
     )

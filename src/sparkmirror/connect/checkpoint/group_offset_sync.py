@@ -1,8 +1,8 @@
-"""Gives consumer groups their translated offsets on the target: `sync.group.offsets.enabled`.
+"""Writes translated offsets to consumer groups on the target: `sync.group.offsets.enabled`.
 
-Runs on: worker, in the checkpoint connector's thread. The rules are in `mirror.group_offsets`: a
-group in use on the target is not touched, and no offset goes back. Why a group was not written is
-logged once, and again when the reason changes.
+Runs on: worker, on the checkpoint task's thread. The rules are in `mirror.group_offsets` (KIP-545):
+a group in use on the target is not touched, and no offset goes back. The reason why a group was not
+written is logged once, and again when it changes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sparkmirror.wire.access import DENIALS, needing
 
 log = logging.getLogger(__name__)
 
-# Nothing is wrong, and nobody can do anything about it.
+# Normal reasons, which users need not act on.
 QUIET = frozenset({NotWritten.NO_CHECKPOINT, NotWritten.UNCHANGED})
 
 
@@ -39,19 +39,19 @@ Outcomes = Mapping[TopicPartition, KafkaError | None]
 
 
 class SyncedGroups(TargetGroups, Protocol):
-    """What is asked of the target's `GroupAdmin`, of which one round may write thousands."""
+    """The part of the target's `GroupAdmin` that is used here; a round may write thousands."""
 
     def alter_many(
         self,
         wanted: Mapping[str, Mapping[TopicPartition, tuple[int, str]]],
         is_stopping: Callable[[], bool],
     ) -> Mapping[str, Outcomes]:
-        """Commit for groups without members."""
+        """Commit offsets for groups without members."""
 
 
 @dataclass(slots=True)
 class SyncReport:
-    """One round: partitions written of each group, and why the other groups were left alone."""
+    """One round: partitions written per group, and why the other groups were not written."""
 
     written: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, NotWritten] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class SyncReport:
 
     @property
     def counts(self) -> Counter[NotWritten]:
-        """How many groups were left alone for each reason."""
+        """How many groups were not written, by reason."""
         return Counter(self.reasons.values())
 
 
@@ -69,8 +69,8 @@ class GroupOffsetSync:
     def __init__(self, flow: FlowName, target: SyncedGroups) -> None:
         self._flow = flow
         self._target = target
-        # What was last said of each group.
-        self._said: dict[str, str] = {}
+        # The last line that was logged for each group.
+        self._logged: dict[str, str] = {}
 
     def run(
         self,
@@ -80,25 +80,27 @@ class GroupOffsetSync:
     ) -> SyncReport:
         """One round over `groups`; those without checkpoints cost nothing.
 
-        Never raises for a single group: its error is in the report, and it is tried again. Asked
-        between two writes, `is_stopping` ends the round: each group's is a request of its own.
+        Never raises for a single group: its error is in the report, and the next round retries it.
+        `is_stopping` ends the round between two groups, because each is a request of its own.
         """
         planned = plan_on_target(groups, checkpoints, self._target)
         plans = planned.plans
-        report = SyncReport(errors={group: _told(error) for group, error in planned.errors.items()})
+        report = SyncReport(
+            errors={group: _describe(error) for group, error in planned.errors.items()}
+        )
         wanted = {group: plan.write for group, plan in plans.items() if plan.write}
-        self._say_reset(plans)
+        self._log_reset(plans)
         for group, outcome in self._target.alter_many(wanted, is_stopping).items():
             self._note_written(group, outcome, report)
         for group, plan in plans.items():
             if not plan.write:
                 self._note_kept(group, plan, report)
-        self._said = {group: said for group, said in self._said.items() if group in plans}
+        self._logged = {group: text for group, text in self._logged.items() if group in plans}
         return report
 
     # -- one group ---------------------------------------------------------------------------------
 
-    def _say_reset(self, plans: Mapping[str, GroupPlan]) -> None:
+    def _log_reset(self, plans: Mapping[str, GroupPlan]) -> None:
         for group, plan in plans.items():
             if plan.reset_by_others:
                 log.warning(
@@ -111,8 +113,8 @@ class GroupOffsetSync:
 
     def _note_kept(self, group: str, plan: GroupPlan, report: SyncReport) -> None:
         kept = plan.kept.values()
-        told = (why for why in (NotWritten.BEYOND_END, NotWritten.ALREADY_AHEAD) if why in kept)
-        reason = plan.reason or next(told, NotWritten.UNCHANGED)
+        notable = (why for why in (NotWritten.BEYOND_END, NotWritten.ALREADY_AHEAD) if why in kept)
+        reason = plan.reason or next(notable, NotWritten.UNCHANGED)
         where = [tp for tp, why in plan.kept.items() if why is reason and why not in QUIET]
         report.reasons[group] = reason
         self._explain(group, reason, report.errors.get(group) or some_names(where))
@@ -120,16 +122,16 @@ class GroupOffsetSync:
     def _note_written(self, group: str, outcome: Outcomes, report: SyncReport) -> None:
         failed = {tp: error for tp, error in outcome.items() if error is not None}
         if any(is_in_use(error) for error in failed.values()):
-            # Its first member came between the look and the write.
+            # A member joined between the check and the write.
             report.reasons[group] = NotWritten.ACTIVE
             self._explain(group, NotWritten.ACTIVE, "")
             return
         if failed:
-            report.errors[group] = _told(next(iter(failed.values())))
+            report.errors[group] = _describe(next(iter(failed.values())))
             text = f"{some_names(failed)} not written: {report.errors[group]}"
-            self._say(group, text, logging.WARNING)
+            self._log_once(group, text, logging.WARNING)
         else:
-            self._said.pop(group, None)
+            self._logged.pop(group, None)
         if len(failed) < len(outcome):
             report.written[group] = len(outcome) - len(failed)
 
@@ -138,16 +140,16 @@ class GroupOffsetSync:
         if reason in (NotWritten.NOT_DESCRIBED, NotWritten.OFFSETS_UNREAD):
             level = logging.WARNING
         more = f" ({detail})" if detail else ""
-        self._say(group, f"not written: {reason.value}{more}", level)
+        self._log_once(group, f"not written: {reason.value}{more}", level)
 
-    def _say(self, group: str, text: str, level: int) -> None:
-        if self._said.get(group) != text:
-            self._said[group] = text
+    def _log_once(self, group: str, text: str, level: int) -> None:
+        if self._logged.get(group) != text:
+            self._logged[group] = text
             log.log(level, "[%s] offsets of group '%s' on the target: %s", self._flow, group, text)
 
 
-def _told(error: KafkaError) -> str:
-    """The error; of a denial also what goes on."""
+def _describe(error: KafkaError) -> str:
+    """The error; after a denial, with the consequence."""
     if not isinstance(error, DeniedError):
         return str(error)
     is_group = DENIALS[error.code] is Resource.GROUP

@@ -1,4 +1,4 @@
-"""What is to be written for groups on the target: asked there, then planned by the rules.
+"""Plans which offsets to write for groups on the target, from their current state there.
 
 Runs on: worker, in group offset sync, and wherever `sparkmirror groups sync` is called.
 """
@@ -16,12 +16,12 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin import group_admin
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_MEMBER_ID
 
-# A partition that nobody leads must not delay the groups of all others.
+# A partition without a leader must not delay the groups of all others.
 END_SECONDS = 2.0
 
 
 class TargetGroups(Protocol):
-    """What is asked of the target's `GroupAdmin`."""
+    """The part of the target's `GroupAdmin` that is used here."""
 
     def describe_groups(self, group_ids: Iterable[str]) -> Mapping[str, group_admin.DescribedGroup]:
         """The state of each group."""
@@ -29,7 +29,7 @@ class TargetGroups(Protocol):
     def committed_offsets(
         self, group_ids: Iterable[str]
     ) -> Mapping[str, dict[TopicPartition, group_admin.GroupOffset] | KafkaError]:
-        """All that each group committed."""
+        """All committed offsets of each group."""
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], seconds: float | None = None
@@ -39,12 +39,12 @@ class TargetGroups(Protocol):
     def alter_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, tuple[int, str]]
     ) -> Mapping[TopicPartition, KafkaError | None]:
-        """Commit for a group without members."""
+        """Commit offsets for a group without members."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPlans:
-    """The plan of each group, the offsets it follows from, and why some could not be asked."""
+    """The plan of each group, the offsets it is based on, and the groups that failed."""
 
     plans: Mapping[str, GroupPlan]
     offsets: Mapping[str, Mapping[TopicPartition, int | None]]
@@ -58,7 +58,7 @@ def plan_on_target(
 ) -> GroupPlans:
     """Plan for all `groups`; those without checkpoints cost nothing."""
     errors: dict[str, KafkaError] = {}
-    # States come first: a group that gets members afterwards is refused by the broker.
+    # States come first: if a group gets members afterwards, the broker rejects the write.
     states: dict[str, GroupState] = {}
     described = target.describe_groups([group for group in groups if checkpoints.get(group)])
     for group, found in described.items():
@@ -68,11 +68,11 @@ def plan_on_target(
             errors[group] = found.error
     offsets: dict[str, dict[TopicPartition, int | None]] = {}
     empty = [group for group, state in states.items() if state is GroupState.EMPTY]
-    for group, answer in target.committed_offsets(empty).items():
-        if isinstance(answer, KafkaError):
-            errors[group] = answer
+    for group, result in target.committed_offsets(empty).items():
+        if isinstance(result, KafkaError):
+            errors[group] = result
         else:
-            offsets[group] = {tp: committed.next_offset for tp, committed in answer.items()}
+            offsets[group] = {tp: committed.next_offset for tp, committed in result.items()}
     asked = {tp for group in states for tp in checkpoints[group]}
     ends = known_ends(target, asked)
     plans = plan_group_offsets(groups, checkpoints, states, offsets, ends)
@@ -82,11 +82,11 @@ def plan_on_target(
 def known_ends(
     target: TargetGroups, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """The ends of those partitions that can be asked for."""
+    """The end offsets of the partitions whose leaders respond."""
     found = target.end_offsets(partitions, END_SECONDS) if partitions else {}
     return {tp: end for tp, end in found.items() if isinstance(end, int)}
 
 
 def is_in_use(error: KafkaError | None) -> bool:
-    """Whether a write was refused because the group has members."""
+    """Whether a write was rejected because the group has members."""
     return isinstance(error, BrokerError) and error.code == UNKNOWN_MEMBER_ID

@@ -1,7 +1,7 @@
-"""The checkpoint task of one flow: where its consumer groups go on at the target.
+"""The checkpoint task of one flow: where its consumer groups continue on the target.
 
-Runs on: worker, one thread per flow, for all tasks of its connector: each would read the offset map
-as a whole. Mirrors: org.apache.kafka.connect.mirror.MirrorCheckpointTask (4.4).
+Runs on: worker, one thread for all tasks of a connector, because each of them would read the whole
+offset map. Mirrors: org.apache.kafka.connect.mirror.MirrorCheckpointTask (4.4).
 
     groups of the source --committed offsets--> translate --> checkpoints topic --> target's groups
                                                    ^                        sync.group.offsets
@@ -26,8 +26,9 @@ from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator, m
 from sparkmirror.connect.checkpoint.skipped_partitions import SkippedPartitions
 from sparkmirror.connect.checkpoint.topic_creation import create_checkpoints_topic
 from sparkmirror.connect.checkpoint.translation_reader import READ_SECONDS, TranslationReader
-from sparkmirror.connect.connector import TaskConfigs, TaskReport
+from sparkmirror.connect.connector import TaskConfigs
 from sparkmirror.connect.forwarded_admin import forwarded
+from sparkmirror.connect.scheduled_work import ScheduledWork
 from sparkmirror.connect.scheduler import Scheduler
 from sparkmirror.connect.storage.log_reader import LogReader
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
@@ -37,7 +38,6 @@ from sparkmirror.connect.storage.topic_admin import (
     about_missing,
     noting_refusal,
 )
-from sparkmirror.connect.task_reports import WrittenTopic, report_of
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import KafkaError, MirrorError, describe_error
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
@@ -65,20 +65,16 @@ EARLIER = consequence_without(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, REA
 PREPARE_SECONDS = 10.0  # between attempts to create and to read the topics
 PRUNE_SECONDS = 3600.0  # sources delete whole segments, a few times a day
 TOMBSTONES = 1000
-# Batches that may wait for the target before no further checkpoints are made.
+# No new checkpoints are made while this many batches wait for the target.
 MOST_WAITING = 100
 
 
-class MirrorCheckpointTask:
-    """Follows groups of one flow, as long as it runs; a `TaskWork`. Its rounds run on one thread.
+class MirrorCheckpointTask(ScheduledWork):
+    """Follows groups of one flow while it runs; a `TaskWork`. Its rounds run on one thread.
 
-    `partner_problem` says how the flow's source connector names its topics otherwise. `lease`:
-    nothing is written when it is over.
+    `partner_problem` returns how the flow's source connector names topics differently, "" if it
+    does not. `lease`: nothing is written when it is over.
     """
-
-    runner = None
-    # All of it is in this process.
-    is_released = True
 
     def __init__(
         self,
@@ -97,10 +93,9 @@ class MirrorCheckpointTask:
         )
         self._places = CheckpointPlaces(self._flow, config, self._rules, partner_problem)
         self._assigned = groups
-        self._topics = WrittenTopic()
         self._groups = GroupDiscovery(self._flow, config, self._rules.topic_filter)
         self.name = f"{spec.flow}|{spec.name}"
-        self._ticker = Scheduler(self.name)
+        self._scheduler = Scheduler(self.name)
         self.topic = self._policy.checkpoints_topic(config.source_alias)
         worker = with_own_offsets(spec.worker, config)
         without = {
@@ -128,23 +123,18 @@ class MirrorCheckpointTask:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Those that are followed."""
+        """The groups that are followed."""
         return self._assigned
 
     @property
     def last_error(self) -> str:
-        """What keeps checkpoints from being made or stored, or makes them coarse."""
-        return self._ticker.last_error or self._writer.last_error or self._reader.error
+        """Why checkpoints cannot be made or stored, or are imprecise."""
+        return self._scheduler.last_error or self._writer.last_error or self._reader.error
 
     @property
     def blocked(self) -> str:
-        """Why no checkpoint can be made; empty while nothing but the network is in the way."""
+        """Why no checkpoint can be made; empty if only the network prevents it."""
         return self.refused or self._places.mismatch
-
-    @property
-    def records(self) -> int:
-        """How many checkpoints were stored since the start."""
-        return self._offsets.noted
 
     @property
     def made(self) -> int:
@@ -161,13 +151,13 @@ class MirrorCheckpointTask:
         """Whose groups these are."""
         return self._flow
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- lifecycle ---------------------------------------------------------------------------------
 
     def connect(self) -> None:
-        """Open the admin connections; nothing is changed anywhere.
+        """Open the admin connections; changes nothing.
 
         Raises:
-            KafkaError: says of both clusters, if need be, why they cannot be reached.
+            KafkaError: which clusters cannot be reached, and why.
         """
         if not self._config.is_on:
             return
@@ -178,85 +168,55 @@ class MirrorCheckpointTask:
         self._group_sync = GroupOffsetSync(self._flow, self._target)
 
     def disconnect(self) -> None:
-        """Close all connections; the only step that is needed when nothing was started."""
+        """Close all connections. Enough if `start` was not called."""
         for each in (self._translator, *self._admins):
             if each is not None:
                 each.close()
 
     def start(self) -> None:
-        """Create and read the topics, then follow the groups; what fails is tried again."""
+        """Create and read the topics, then follow the groups; failures are retried."""
         if not self._config.is_on:
             return
-        config, ticker = self._config, self._ticker
+        config, scheduler = self._config, self._scheduler
         self._writer.start()
         self._offsets.start()
-        ticker.repeat("preparing checkpoints", PREPARE_SECONDS, self._prepare)
-        ticker.repeat(
+        scheduler.repeat("preparing checkpoints", PREPARE_SECONDS, self._prepare)
+        scheduler.repeat(
             "emitting checkpoints",
             config.emit_checkpoints_interval_seconds,
             self.emit,
             delayed=True,
         )
-        ticker.repeat(
+        scheduler.repeat(
             "syncing group offsets",
             config.sync_group_offsets_interval_seconds,
             self.sync,
             delayed=True,
             enabled=config.sync_group_offsets_enabled,
         )
-        ticker.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
-        ticker.repeat("pruning the offset map", PRUNE_SECONDS, self.prune, delayed=True)
-        ticker.start()
-
-    def look(self) -> None:
-        """All periodic work is on the thread."""
+        scheduler.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
+        scheduler.repeat("pruning the offset map", PRUNE_SECONDS, self.prune, delayed=True)
+        scheduler.start()
 
     def reconfigure(self, configs: TaskConfigs) -> None:
         """Follow the groups of all these tasks."""
         self._assigned = assigned_groups(configs.values())
 
-    def restart(self) -> bool:
-        """It begins again with another life."""
-        return False
-
-    def report(self) -> TaskReport:
-        """A task that cannot do its work has failed, until it can."""
-        return report_of(self.blocked)
-
-    def take_topics(self) -> set[str]:
-        return self._topics.take(self.topic, self.records)
-
     def stop(self) -> None:
-        """Start nothing more, and let reading that is under way fail."""
+        """Start nothing new, and cancel reads in progress."""
         self._stopping.set()
-        self._ticker.stop()
+        self._scheduler.stop()
         for reader in (self._loading, self._translator):
             if reader is not None:
                 reader.cancel()
 
-    def join(self, seconds: float) -> bool:
-        """Wait until all that was emitted is stored; tells whether it is."""
-        deadline = time.monotonic() + seconds
-        has_ended = self._ticker.join(seconds)
-        is_stored = has_ended and self._finish(deadline)
-        self._writer.close()
-        self._offsets.close()
-        if has_ended:  # whoever closes under a thread's feet makes it fail in strange ways
-            self.disconnect()
-        return is_stored
-
     def _finish(self, deadline: float) -> bool:
-        if not self._config.is_on:
-            return True
-        if not self._writer.flush(max(0.0, deadline - time.monotonic())):
-            return False
-        self._commit()
-        return self._offsets.flush(max(0.0, deadline - time.monotonic()))
+        return not self._config.is_on or super()._finish(deadline)
 
     # -- getting ready -----------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Create the topic and read it; then the syncs know how old they may be."""
+        """Create the topic and read it; then it is known how old a sync may be."""
         if self._log.has_lost_some:
             log.warning("[%s] reads '%s' again: some were refused", self._flow, self._log.topic)
             self._load()
@@ -276,7 +236,7 @@ class MirrorCheckpointTask:
         create_checkpoints_topic(self._target, self._config, is_missing=is_missing)
 
     def _restore(self) -> None:
-        """Create what somebody deleted; all checkpoints are made once more for the new topic."""
+        """Recreate deleted topics; a new checkpoints topic gets all checkpoints again."""
         missing = self._writer.missing
         self._complaints.report(about_missing(missing, self._config.target_alias))
         if self._log.topic in missing:
@@ -315,7 +275,7 @@ class MirrorCheckpointTask:
     # -- rounds ------------------------------------------------------------------------------------
 
     def emit(self) -> None:
-        """Make checkpoints of what the groups committed since the last time."""
+        """Emit checkpoints for offsets that the groups have committed since the last round."""
         translator = self._translator
         if translator is None or self._log.has_lost_some or not self.groups:
             return
@@ -325,9 +285,9 @@ class MirrorCheckpointTask:
             raise KafkaError(f"earlier checkpoints are not stored yet: {self._writer.last_error}")
         now_ms = time.time_ns() // 1_000_000
         committed, _ = self._groups.committed(self._source, self.groups)
-        # Afterwards, so that the map knows of the records that groups have just read.
+        # The map is read after the commits, so that it has the records that groups have just read.
         self._reader.read(translator, committed)
-        # And then, so that nothing that the map knows of lies beyond these ends.
+        # The ends are read after the map, so that they cover every record in it.
         places = self._places.look(self._target, self._rules.partitions_on_target(committed))
         emit: list[Checkpoint] = []
         skipped: dict[str, Mapping[TopicPartition, NoCheckpoint]] = {}
@@ -338,13 +298,13 @@ class MirrorCheckpointTask:
             skipped[group] = plan.skipped
         self._log.append(emit, now_ms)
         self._places.judge(skipped.values())
-        self._skipped.say(skipped)
+        self._skipped.report(skipped)
         level = logging.INFO if emit else logging.DEBUG
         groups = len({checkpoint.group for checkpoint in emit})
         log.log(level, "[%s] %d checkpoints of %d groups", self._flow, len(emit), groups)
 
     def sync(self) -> SyncReport:
-        """Write the offsets of the last checkpoints to the target's groups."""
+        """Write the offsets of the last checkpoints to the target's groups (KIP-545)."""
         report = self._group_sync.run(self.groups, self._log.by_group(), self._must_not_write)
         self.last_sync = report
         if report.written:
@@ -358,7 +318,7 @@ class MirrorCheckpointTask:
         return report
 
     def prune(self) -> None:
-        """Delete what the offset map says of records that the source has deleted."""
+        """Delete the entries of the offset map for records that the source has deleted."""
         translator = self._translator
         if translator is None or not translator.mapped:
             return

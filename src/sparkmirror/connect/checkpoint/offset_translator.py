@@ -1,7 +1,7 @@
-"""Where a consumer group goes on at the target: exactly, or as MirrorMaker 2 would say.
+"""Translates a consumer group's offsets to the target: exactly, or as MirrorMaker 2 does.
 
-Runs on: worker, on one thread. Two topics tell: our offset map knows every copied record, and
-MirrorMaker 2's offset syncs know a few. Each is used as far as it could be read.
+Runs on: worker, on one thread. Two topics are used, each as far as it could be read: our offset map
+has every copied record, MirrorMaker 2's offset syncs have a few.
 
     upstream   |----------- map -----------|------ syncs only ------>
                 exact                       the map's end, or a sync beyond it
@@ -30,26 +30,26 @@ log = logging.getLogger(__name__)
 
 
 class Follower(Protocol):
-    """What a `LogReader` does for a translator."""
+    """The part of `LogReader` that is used here."""
 
     topic: str
     restarted: bool
 
     def catch_up(self, seconds: float) -> Sequence[Record]:
-        """Records that came since the last call."""
+        """Records that arrived since the last call."""
 
     def cancel(self) -> None:
-        """Let `catch_up` fail soon."""
+        """Make `catch_up` fail soon."""
 
     def close(self) -> None:
         """Close the connections."""
 
 
 class OffsetTranslator:
-    """Offsets of one flow, from upstream to downstream.
+    """Translates offsets of one flow, from upstream to downstream.
 
-    `must_read_to_end`: the checkpoints of earlier runs are not known, so that only syncs read after
-    the first `catch_up` may send a group further back than the newest (see `OffsetSyncStore`).
+    `must_read_to_end`: the checkpoints of earlier runs are unknown, so only syncs read after the
+    first `catch_up` may send a group further back than the newest (see `OffsetSyncStore`).
     `malformed` counts records that could not be read, by topic.
     """
 
@@ -63,10 +63,10 @@ class OffsetTranslator:
         self._maps: dict[TopicPartition, OffsetMap] = {}
 
     def catch_up(self, seconds: float) -> None:
-        """Read what both topics have to tell since the last call.
+        """Read what was added to both topics since the last call.
 
         Raises:
-            KafkaError: of each topic that could not be read, why. The other one was.
+            KafkaError: which topic could not be read, and why. The other one was read.
         """
         errors: list[str] = []
         for read, place in (
@@ -85,7 +85,7 @@ class OffsetTranslator:
             raise KafkaError("\n".join(errors))
 
     def translate(self, tp: TopicPartition, upstream_offset: int) -> Translation:
-        """Where a group at this position of the source's `tp` goes on, on the target."""
+        """The target offset at which a group with this position in the source's `tp` continues."""
         exact = self._exact(tp, upstream_offset)
         if exact is None:
             return self._store.translate_downstream(tp, upstream_offset)
@@ -93,11 +93,11 @@ class OffsetTranslator:
         return Translation.to(exact, target_lost_records=lost)
 
     def is_exact(self, tp: TopicPartition, upstream_offset: int) -> bool:
-        """Whether `translate` answers from the map."""
+        """Whether `translate` uses the map."""
         return self._exact(tp, upstream_offset) is not None
 
     def map_end(self, tp: TopicPartition) -> int | None:
-        """The source's offset that the map of `tp` reaches to; None: there is no map of it."""
+        """The source offset up to which `tp` is mapped; None if it has no map."""
         return self._maps[tp].end_upstream if tp in self._maps else None
 
     @property
@@ -106,7 +106,7 @@ class OffsetTranslator:
         return tuple(self._maps)
 
     def prune(self, upstream_log_starts: Mapping[TopicPartition, int]) -> list[bytes]:
-        """Forget what the source has deleted; keys of the map's topic that may get tombstones."""
+        """Drop what the source has deleted; return keys of the map's topic to tombstone."""
         return [
             ChunkKey(*tp, first).encode()
             for tp, log_start in upstream_log_starts.items()
@@ -115,7 +115,7 @@ class OffsetTranslator:
         ]
 
     def cancel(self) -> None:
-        """Let a `catch_up` that is under way fail soon; from any thread."""
+        """Make a `catch_up` in progress fail soon; from any thread."""
         self._sync_follower.cancel()
         self._map_follower.cancel()
 
@@ -126,7 +126,7 @@ class OffsetTranslator:
 
     def _exact(self, tp: TopicPartition, upstream_offset: int) -> int | None:
         offset_map = self._maps.get(tp)
-        # As in MirrorMaker 2, a group gets no position where no record was copied.
+        # As in MirrorMaker 2, a partition without copied records gets no checkpoint.
         if offset_map is None or not offset_map.has_records:
             return None
         found = offset_map.translate(upstream_offset)
@@ -135,9 +135,9 @@ class OffsetTranslator:
         return found
 
     def _is_outdated(self, tp: TopicPartition, offset_map: OffsetMap, upstream_offset: int) -> bool:
-        """Whether a sync tells of records beyond the map's end: others copied since.
+        """Whether a sync covers records beyond the map's end: another program copied them.
 
-        A sync below that end, or during a second copy, is not asked: that copy is not complete.
+        Syncs below that end, or during a second copy, are ignored: that copy is not complete.
         """
         end_upstream = offset_map.end_upstream
         if upstream_offset <= end_upstream or offset_map.is_catching_up:

@@ -16,10 +16,10 @@ REPLICAS_KEY = CHECKPOINT_KEYS["checkpoints.topic.replication.factor"].name
 
 
 def create_checkpoints_topic(target: Admin, config: CheckpointConfig, *, is_missing: bool) -> None:
-    """Create it, or check the one that is there; `is_missing`: brokers say that it is not.
+    """Create the topic, or check the existing one; `is_missing`: brokers reported it missing.
 
     Raises:
-        KafkaError: says why it cannot be created.
+        KafkaError: why it cannot be created.
     """
     ensure_internal_topic(
         target,

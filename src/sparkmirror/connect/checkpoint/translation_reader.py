@@ -1,16 +1,16 @@
-"""Reads what tells how to translate offsets, until it tells of what groups have just committed.
+"""Reads the offset map and the offset syncs until they cover what groups have just committed.
 
-Runs on: worker, in the checkpoint connector's thread. A copy task writes the offset map about once
-a second, so a group that commits right behind the copy is ahead of the map for a moment. A
-checkpoint made then would send it back to the map's end, and the next one is a minute away:
+Runs on: worker, on the checkpoint task's thread. A copy task writes the offset map about once a
+second, so a group that commits right behind the copy is ahead of the map for a moment. A checkpoint
+made then would send it back to the map's end, and the next one is a minute away:
 
     source   |-----------------g|    g group's commit
-    map      |-----------E           E end: told a second ago; the rest is on its way
+    map      |-----------E           E end: written a second ago; the rest is on its way
 
-So a round waits for the map, a few seconds at most. Where the map lacks the partition (others
-copied it) or cannot be read there is nothing to wait for. Where waiting was in vain (a stopped
-task, markers of transactions at the log's end) it waits again only for a later commit, or when the
-map has moved.
+So a round waits for the map, a few seconds at most. It does not wait if the map lacks the partition
+(another program copied it) or cannot be read. If the map did not reach a commit in time (a stopped
+task, transaction markers at the log's end), the reader waits again only for a later commit, or when
+the map has moved.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from sparkmirror.types import FlowName, TopicPartition
 log = logging.getLogger(__name__)
 
 READ_SECONDS = 60.0
-# A map of usual size is written once a second, if its last write was answered.
+# A map of usual size is written once a second, after the response to its last write.
 WAIT_SECONDS = 3.0
 LOOK_SECONDS = 0.2
 
 
 class MapReader(Protocol):
-    """What a `Translator` does here."""
+    """The part of `OffsetTranslator` that is used here."""
 
     def catch_up(self, seconds: float) -> None:
         """Read what is new in both topics."""
 
     def map_end(self, tp: TopicPartition) -> int | None:
-        """The source's offset that the map of a partition reaches to."""
+        """The source offset up to which a partition is mapped."""
 
 
 class TranslationReader:
-    """`error` says what could not be read last time. Owned by one thread.
+    """`error` names what could not be read last time. Owned by one thread.
 
-    `rest` waits for so many seconds, or tells at once that the connector stops.
+    `rest` waits for the given seconds; it returns True at once if the task stops.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class TranslationReader:
         self._flow = flow
         self._rest = rest
         self._clock = clock
-        # Where maps ended, and which offset it was in vain to wait for.
+        # The end of each map, and the offset that it did not reach in time.
         self._in_vain: dict[TopicPartition, tuple[int, int]] = {}
 
     def read(self, translator: MapReader, committed: Committed) -> None:
@@ -67,7 +67,7 @@ class TranslationReader:
         deadline = self._clock() + WAIT_SECONDS
         self._catch_up(translator)
         wanted = _furthest(committed.values())
-        while not self.error and (missing := self._untold(translator, wanted)):
+        while not self.error and (missing := self._behind(translator, wanted)):
             if self._clock() >= deadline:
                 self._in_vain |= missing
                 return
@@ -75,27 +75,27 @@ class TranslationReader:
                 return
             self._catch_up(translator)
 
-    def _untold(
+    def _behind(
         self, translator: MapReader, wanted: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, tuple[int, int]]:
-        """Where maps end that may soon reach further, and the offset that they should reach."""
-        untold: dict[TopicPartition, tuple[int, int]] = {}
+        """Maps that may soon reach further: their ends, and the offsets to wait for."""
+        behind: dict[TopicPartition, tuple[int, int]] = {}
         for tp, offset in wanted.items():
             end = translator.map_end(tp)
             if end is not None and end < offset and not self._was_in_vain(tp, end, offset):
-                untold[tp] = (end, offset)
-        return untold
+                behind[tp] = (end, offset)
+        return behind
 
     def _was_in_vain(self, tp: TopicPartition, end: int, offset: int) -> bool:
         last_end, last_offset = self._in_vain.get(tp, (-1, -1))
         return end == last_end and offset <= last_offset
 
     def _catch_up(self, translator: MapReader) -> None:
-        """What cannot be read now makes translation coarser, never wrong: go on."""
+        """Read both topics. Unread records make translation less exact, never wrong."""
         try:
             translator.catch_up(READ_SECONDS)
         except KafkaError as error:
-            # A stop lets reading fail; that is no news.
+            # A read that `stop` cancelled is not logged.
             if str(error) != self.error and not self._rest(0.0):
                 self.error = str(error)
                 log.warning("[%s] may degrade offset translation: %s", self._flow, error)

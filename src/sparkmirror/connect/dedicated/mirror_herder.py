@@ -2,8 +2,8 @@
 
 Runs on: worker. Mirrors: org.apache.kafka.connect.mirror.MirrorHerder. Processes that run the same
 file are workers of one group per pair, under MirrorMaker 2's name (`<source>-mm2`) and with its
-topics on the target, so they share the tasks (KIP-710). Genuine MirrorMaker 2 speaks another
-protocol there: as long as its processes are in the group, the coordinator rejects ours.
+topics on the target, so they share the tasks (KIP-710). Genuine MirrorMaker 2 uses another group
+protocol: as long as its processes are in the group, the coordinator rejects ours.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sparkmirror.wire.client.reachability import check_reachable
 
 log = logging.getLogger(__name__)
 
-# Not that of Connect workers: the connectors of a pair are those of a file.
+# Differs from that of Connect workers: here the connectors come from a file.
 PROTOCOL = "sparkmirror-run-1"
 OCCUPIED = (
     "another MirrorMaker 2, a Connect worker or sparkmirror 0.1 runs this flow; this process waits "
@@ -42,9 +42,9 @@ LEAVE_SECONDS = 1.0
 
 
 class MirrorHerder:
-    """`failure` is what this process has to end for; `is_clean`: all positions were stored."""
+    """`failure`: why this process must end; `is_clean`: all positions were stored."""
 
-    # What the log says of another process that leads.
+    # Logged when another process leads.
     follows = "{leader} leads this flow; this process runs its share of the tasks"
 
     def __init__(
@@ -60,7 +60,7 @@ class MirrorHerder:
     ) -> None:
         """`awaits_heartbeats`: a connector of this file creates the source's heartbeats topic.
 
-        `has_rest`: nodes send each other requests. `needs_spark`: this process copies something.
+        `has_rest`: the nodes send each other requests. `needs_spark`: this process copies records.
         """
         self.pair = pair
         self.name = pair.name
@@ -73,7 +73,7 @@ class MirrorHerder:
         self._has_rest = has_rest
         self._needs_spark = needs_spark
         self._stopping = threading.Event()
-        self._lock = threading.Lock()  # of the end: nothing may start after it
+        self._lock = threading.Lock()  # nothing may start after `stop`
         self._is_open = False
         self._followed = ""
         self._make_worker()
@@ -91,7 +91,7 @@ class MirrorHerder:
             ResourceKind.FLOW_GROUP,
             flow=str(self.name),
             file=self.pair.connectors,
-            # Other pairs may need it; `MirrorMaker` looks after that.
+            # Other pairs may need Spark; `MirrorMaker` closes it.
             release_spark=lambda: None,
             awaits_heartbeats=self._awaits_heartbeats,
         )
@@ -105,25 +105,25 @@ class MirrorHerder:
 
     @property
     def inter_worker(self) -> InterWorkerConfig:
-        """How nodes sign what they send to each other."""
+        """How nodes sign the requests between them (KIP-507)."""
         return self.pair.worker.inter_worker
 
     def session_keys(self) -> Sequence[SessionKey]:
-        """With which they sign it."""
+        """The keys for these signatures."""
         return self.worker.configs.session_keys()
 
     @property
     def copies(self) -> bool:
-        """Whether records are copied; otherwise the pair gets heartbeats only."""
+        """Whether records are copied; otherwise the pair has heartbeats only."""
         return self.pair.connectors.keys() != {HEARTBEAT}
 
     # -- start -------------------------------------------------------------------------------------
 
     def connect(self) -> None:
-        """Reach the clusters; nothing is changed anywhere.
+        """Connect to the clusters; changes nothing.
 
         Raises:
-            KafkaError: says of each cluster that cannot be reached why.
+            KafkaError: which clusters cannot be reached, and why.
             ConfigErrors: key stores and logins that cannot be used.
         """
         errors: list[MirrorError] = []
@@ -141,7 +141,7 @@ class MirrorHerder:
         return lambda: self.worker.connectors.connect(self.pair.connectors[name])
 
     def refused_starts(self) -> list[str]:
-        """What would not resume at a stored position, after `connect`; nothing is changed."""
+        """After `connect`: partitions without a stored position to resume at; changes nothing."""
         connected = self.worker.connectors.connected()
         return [
             line
@@ -151,7 +151,7 @@ class MirrorHerder:
         ]
 
     def start(self) -> None:
-        """Join the group and open its topics, side by side; does not wait."""
+        """Join the group and open its topics, in parallel; does not wait."""
         self._thread.start()
 
     def _run(self) -> None:
@@ -166,7 +166,7 @@ class MirrorHerder:
                 if self.copies:
                     self.failure = error
                     return
-                # Heartbeats to a cluster that only others write to: copying needs none of it.
+                # This pair has heartbeats only: the other pairs copy without it.
                 wait = backoff.failed()
                 log.warning("[%s] no heartbeats: %s; retrying in %.0f s", self.name, error, wait)
                 self._stopping.wait(wait)
@@ -181,7 +181,7 @@ class MirrorHerder:
     def _open(self) -> None:
         worker = self.worker
         worker.member.start()
-        # Nothing is created before it is known that Spark can be started with these settings.
+        # No topic is created unless Spark can be started with these settings.
         if not self._wait_for_spark():
             return
         worker.open()
@@ -195,7 +195,7 @@ class MirrorHerder:
             self._is_open = True
 
     def _wait_for_spark(self) -> bool:
-        """Until it is up, if this process needs it; False: the process ends."""
+        """Wait until Spark is up, if this process needs it; False: the process ends."""
         try:
             if self._needs_spark:
                 self._spark.get()
@@ -207,7 +207,7 @@ class MirrorHerder:
     # -- while it runs -----------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Called about once a second. MirrorError: this process has to end."""
+        """Called about once a second. MirrorError: this process must end."""
         if self.failure is not None:
             raise self.failure
         if self._is_open and self.worker.loop.problem:
@@ -221,22 +221,22 @@ class MirrorHerder:
 
     @property
     def leads(self) -> bool:
-        """Whether the pair's connectors are this process's."""
+        """Whether this process leads the pair and so runs its connectors."""
         return self.worker.member.view.leads
 
     @property
     def has_joined(self) -> bool:
-        """Whether it is known who leads."""
+        """Whether this process knows who leads."""
         return bool(self.worker.member.leader_url)
 
     @property
     def is_member(self) -> bool:
-        """Whether this process has a place in the group, or is about to get it."""
+        """Whether this process is a member of the group, or about to become one."""
         return not self._is_open or self.worker.member.membership is not None
 
     @property
     def is_settled(self) -> bool:
-        """Whether the pair's connectors run here, or are another node's."""
+        """Whether the pair's connectors run, here or on another node."""
         if not self._is_open or not self.has_joined:
             return False
         if not self.leads:
@@ -245,7 +245,7 @@ class MirrorHerder:
 
     @property
     def stands_by(self) -> str:
-        """Why nothing of the pair runs here, or not all of it; empty if all is well."""
+        """Why this process runs nothing of the pair, or not all; empty if nothing is wrong."""
         member = self.worker.member
         if self.runners or (self.has_joined and self.leads):
             return self.worker.loop.last_error
@@ -272,7 +272,7 @@ class MirrorHerder:
     # -- the end -----------------------------------------------------------------------------------
 
     def stop(self, seconds: float) -> None:
-        """Hand the tasks over, commit, end, and leave the group; waits for that."""
+        """Hand the tasks over, commit, stop, and leave the group; waits for all of this."""
         self.is_stopping = True
         with self._lock:
             self._stopping.set()
@@ -286,7 +286,7 @@ class MirrorHerder:
 
 
 def raise_together(errors: Sequence[MirrorError]) -> None:
-    """Raise what is wrong with several connectors as one error; nothing if nothing is."""
+    """Raise the errors of several connectors as one; return if there are none."""
     unusable = {str(each): each for error in errors for each in _config_errors(error)}
     if unusable:
         raise ConfigErrors(list(unusable.values()))

@@ -1,8 +1,8 @@
 """Dedicated mode: all flows of an mm2 file, each with its herder, until the process is stopped.
 
 Runs on: worker. Mirrors: org.apache.kafka.connect.mirror.MirrorMaker. Every source->target pair has
-a herder of its own (`MirrorHerder`); all of them use one Spark. At the start three things happen
-side by side: the process joins the groups, which takes a broker three seconds
+a herder of its own (`MirrorHerder`); all of them use one Spark. The start does three things in
+parallel: it joins the groups, for which brokers make it wait three seconds
 (group.initial.rebalance.delay.ms), opens their topics, and starts Spark.
 """
 
@@ -26,7 +26,7 @@ from sparkmirror.spark.task_runner import TaskRunner
 
 log = logging.getLogger(__name__)
 
-# Commit, drain and end: SIGTERM to exit takes less than ten seconds in all.
+# To commit, drain and stop: from SIGTERM to exit takes less than ten seconds in all.
 STOP_SECONDS = 7.0
 
 
@@ -38,13 +38,13 @@ class MirrorMaker:
     ) -> None:
         """`resume_only`: start nothing unless every partition has a position to resume at.
 
-        `url`: of this process's REST API, if it has one.
+        `url`: the URL of this process's REST API, if it has one.
         """
         self._resume_only = resume_only
         self._has_rest = bool(url)
         self._needs_spark = bool(config.flows)
         self._spark = Worker(config.spark)
-        # Statuses name this process, and the other nodes say that it leads.
+        # Names this process in statuses, and in the logs of other nodes when it leads.
         own = f"{socket.gethostname()}/{os.getpid()}"
         self._addresses = url or own, urlsplit(url).netloc or own
         self.herders = [self._make_herder(pair, config) for pair in config.pairs]
@@ -59,12 +59,12 @@ class MirrorMaker:
         return [task for each in tasks for task in each if task.runner is None]
 
     def start(self, stop: threading.Event) -> None:
-        """Connect everywhere, then join the groups; ends early on `stop`.
+        """Connect to all clusters, then join the groups; ends early on `stop`.
 
         Raises:
-            KafkaError: all clusters that cannot be reached, at once; nothing was created anywhere.
-            ConfigErrors: the same for key stores and logins that cannot be used.
-            MirrorError: with `resume_only`, all partitions that would start afresh, of all flows.
+            KafkaError: all clusters that cannot be reached; nothing was created anywhere.
+            ConfigErrors: all key stores and logins that cannot be used.
+            MirrorError: with `resume_only`, all partitions of all flows that would start afresh.
         """
         if self._needs_spark:
             self._spark.begin()
@@ -88,7 +88,7 @@ class MirrorMaker:
         self._log_start()
 
     def stop(self) -> bool:
-        """Commit and end everything; whether all positions were stored."""
+        """Commit and stop everything; return whether all positions were stored."""
         self._spark.give_up_start()
         threads = [
             # Daemons: a cluster that does not respond must not keep the process.
@@ -106,7 +106,7 @@ class MirrorMaker:
         return not late and all(herder.is_clean for herder in self.herders)
 
     def make_herder(self, pair: PairConfig, *, awaits_heartbeats: bool) -> MirrorHerder:
-        """What runs one pair."""
+        """Make the herder of one pair."""
         return MirrorHerder(
             pair,
             self._spark,
@@ -117,18 +117,18 @@ class MirrorMaker:
         )
 
     def _make_herder(self, pair: PairConfig, config: MirrorMakerConfig) -> MirrorHerder:
-        """Of two pairs in a circle, the one writes the heartbeats that the other copies."""
+        """With pairs in both directions, one writes the heartbeats that the other copies."""
         beating = {each.flow.target for each in config.heartbeats}
         return self.make_herder(pair, awaits_heartbeats=pair.name.source in beating)
 
     def _connect(self) -> None:
-        """Reach all clusters, and look for positions if all partitions have to have one."""
+        """Connect to all clusters; with `resume_only`, check that all partitions can resume."""
         connect_all([herder.connect for herder in self.herders])
         if self._resume_only:
             refuse_fresh_starts(line for herder in self.herders for line in herder.refused_starts())
 
     def _log_start(self) -> None:
-        """Once, when it is known of every pair whether its connectors run here."""
+        """Once, when every pair's connectors run, here or on another node."""
         if self._has_logged_start or not all(herder.is_settled for herder in self.herders):
             return
         self._has_logged_start = True
@@ -155,18 +155,18 @@ class FlowView:
 
     @property
     def stands_by(self) -> str:
-        """Why this process copies nothing of it; empty if it does."""
+        """Why this process copies nothing of the flow; empty if it does."""
         return self._herder.stands_by
 
 
 def connect_all(connects: Sequence[Callable[[], None]]) -> None:
-    """Connect side by side.
+    """Connect in parallel.
 
     Raises:
         ConfigErrors: all key stores and logins that cannot be used.
         KafkaError: all clusters that cannot be reached, each once.
     """
-    # Daemons: a process that is stopped does not wait for a cluster that does not respond.
+    # Daemons: a cluster that does not respond must not keep a process that stops.
     running = [Background(connect) for connect in connects]
     errors: list[MirrorError] = []
     for each in running:

@@ -1,5 +1,5 @@
-"""The group of workers: who leads, for how long for sure, and how they sign requests.
+"""The group of workers: who leads, how long its lease lasts, and how workers sign requests.
 
 May import: wire, spark.link.lease, config.
-Start reading: worker_group_member; connect_protocol has what members write to each other.
+Start reading: worker_group_member; connect_protocol has the messages between members.
 """

@@ -1,14 +1,14 @@
-"""Decides which worker runs which task: equal shares, and only what must move stops.
+"""Decides which worker runs which task: equal shares, and only tasks that must move stop.
 
 Runs on: worker, the leader of the group, once per generation. Pure. Mirrors:
 org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeAssignor (KIP-415). A task moves
-in two rounds: first its owner must end it, and says so by joining again; then another gets it.
-Until then it belongs to none, so no two workers ever run it. There is no
+in two rounds: its owner stops it and reports that by joining again, then another worker gets it.
+In between it belongs to no worker, so no two workers ever run it. There is no
 scheduled.rebalance.max.delay.ms: the tasks of a lost worker move at once.
 
-Connect counts all tasks alike. Here those that copy are shared first, and those of each connector
-as evenly as possible: a checkpoint task beside them weighs almost nothing, so one worker could have
-all the copying.
+Connect counts all tasks alike. Here the tasks that copy are shared first, those of each connector
+as evenly as possible: a checkpoint task is almost no work, so counting it could leave all the
+copying to one worker.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ def assign(
     config_offset: int,
     copying: Collection[ConnectorTaskId] | None = None,
 ) -> dict[str, Assignment]:
-    """What each member (by its id) shall run.
+    """The assignment of each member, by member id.
 
-    `configured`: all tasks, as of `config_offset`. Those that must run on one worker (the tasks of
-    a checkpoint connector are one thread) are given as one of them, which stands for the rest.
-    `copying`: those of them that take a slot each; None: all.
-    `last`: the assignments of the generation before, as far as this worker knows them. The URLs of
-    the leader and of the members are added by whoever sends the assignments.
+    `configured`: all tasks, as of `config_offset`. Tasks that must run on one worker (those of a
+    checkpoint connector are one thread) are represented by one of them.
+    `copying`: the tasks that take a slot each; None: all.
+    `last`: the assignments of the previous generation, as far as this worker knows them. The caller
+    adds the URLs of the leader and of the members.
     """
     owned = _without_conflicts(members, last)
     if any(member.config_offset > config_offset for member in members.values()):
-        # Tasks that this leader has not read of yet would look deleted. It reads on and rejoins.
+        # Tasks that this leader has not read yet would look deleted. It reads on and rejoins.
         return _assignments(members, owned, config_offset, follow_up=True)
     known = set(configured)
     slotted = known if copying is None else known.intersection(copying)
@@ -60,10 +60,10 @@ def assign(
 
 
 def _without_conflicts(members: Mapping[str, MemberState], last: Mapping[str, Assignment]) -> Owned:
-    """Who owns what. Of two owners the one that was assigned the task is believed.
+    """Who owns which tasks. If two members claim a task, the one that was assigned it keeps it.
 
-    If that is not known, both end the task: one of them may be a process that was frozen and will
-    start it again from positions that the other is about to pass.
+    If the last assignment is unknown, both stop the task: one of them may be a process that was
+    frozen and would restart it from positions that the other is about to pass.
     """
     owners = Counter(task for member in members.values() for task in member.tasks)
     assigned = Counter(
@@ -84,9 +84,9 @@ def _without_conflicts(members: Mapping[str, MemberState], last: Mapping[str, As
 
 
 def _limits(members: Mapping[str, MemberState], most: int | None) -> dict[str, int]:
-    """How many tasks each has room for; `most`: of tasks that take no slots.
+    """How many tasks each member has room for; `most`: the limit for tasks that take no slots.
 
-    A member without any has not read the config topic yet, or waits for executors.
+    A member without slots has not read the config topic yet, or waits for executors.
     """
 
     def room(member: MemberState) -> int:
@@ -103,11 +103,11 @@ def _shares(
     total: int,
     beside: Owned,
 ) -> dict[str, int]:
-    """How many tasks each may have: all the same or one more, as far as there is room.
+    """How many tasks each member may have: all the same or one more, within the limits.
 
-    One more goes to those that have it already, then to those that have less `beside`. Tasks beyond
-    all slots wait on the workers that have some: their logs say what is missing, and executors may
-    come.
+    Members that already have one more keep it; then those with the fewest tasks `beside` get it.
+    Tasks beyond all slots wait on the workers that have slots: executors may be added, and until
+    then these workers log what is missing.
     """
     order = sorted(members, key=lambda name: (len(beside[name]), name))
     shares = dict.fromkeys(members, 0)
@@ -127,7 +127,7 @@ def _filled(
     order: Sequence[str],
     left: int,
 ) -> dict[str, int]:
-    """`left` more, within the limits; those who have less come first, then those of `order`."""
+    """Distribute `left` more within the limits: fewest tasks first, then by `order`."""
     shares = dict(shares)
     while left:
         below = [name for name in order if shares[name] < limits[name]]
@@ -145,7 +145,7 @@ def _filled(
 
 
 def _kept(tasks: Collection[ConnectorTaskId], count: int) -> set[ConnectorTaskId]:
-    """So many of them, of each connector as many as of the others."""
+    """Choose `count` of these tasks, equally many of each connector."""
     ranks: Counter[str] = Counter()
     ranked = []
     for task in sorted(tasks):
@@ -155,7 +155,7 @@ def _kept(tasks: Collection[ConnectorTaskId], count: int) -> set[ConnectorTaskId
 
 
 def _give(tasks: Collection[ConnectorTaskId], owned: Owned, shares: Mapping[str, int]) -> None:
-    """Each of them to the member with the fewest of its connector; none where there is no room."""
+    """Give each task to the member with the fewest of its connector, as long as there is room."""
     for task in tasks:
         free = [name for name in sorted(owned) if len(owned[name]) < shares[name]]
         if not free:

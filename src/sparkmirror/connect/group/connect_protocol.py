@@ -1,10 +1,10 @@
-"""What workers of one group write to each other when they join it, as values and as bytes.
+"""The messages that workers of a group exchange when they join, as values and as bytes.
 
-Runs on: worker. Pure. Each member says what it runs (`MemberState`), the leader says what each of
-them shall run (`Assignment`). Mirrors: org.apache.kafka.connect.runtime.distributed
+Runs on: worker. Pure. Each member reports what it runs (`MemberState`), the leader assigns what
+each of them must run (`Assignment`). Mirrors: org.apache.kafka.connect.runtime.distributed
 .IncrementalCooperativeConnectProtocol (KIP-415), with JSON instead of Kafka's schemas.
 
-A field that is missing or of another type, and another version, raise RemoteProtocolError. Further
+A missing field, a field of another type, or another version raises RemoteProtocolError. Unknown
 fields are ignored, so that a later release can add some.
 """
 
@@ -21,18 +21,19 @@ from sparkmirror.foreign_json import parse_json
 from sparkmirror.types import ConnectorTaskId
 
 VERSION = 1
-# The number is a Java int.
+# Task numbers are Java ints.
 TASK_ID = re.compile(r"(?P<connector>.*)-(?P<task>0|[1-9][0-9]{0,9})", re.DOTALL)
 SHOWN_BYTES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class MemberState:
-    """A worker as it describes itself.
+    """A worker's description of itself.
 
-    `tasks` are those that it runs, will start, or is still ending. `config_offset`: so far it has
-    read the config topic. `slots`: so many tasks it can run. `draining`: it wants to leave.
-    `missing`: by connector, target topics that its tasks miss; the leader looks for them.
+    `tasks`: those that it runs, will start, or is still ending. `config_offset`: the offset up to
+    which it has read the config topic. `slots`: how many tasks it can run. `draining`: it is about
+    to leave. `missing`: by connector, target topics that its tasks cannot find; the leader looks
+    for them.
     """
 
     url: str
@@ -45,11 +46,11 @@ class MemberState:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What one worker shall run from now on.
+    """What one worker must run from now on.
 
-    `members` are the URLs of all workers. `config_offset`: it must have read the config topic so
-    far before it starts `tasks`. `revoked`: what it has said it runs and shall end.
-    `follow_up`: another generation comes as soon as revoked tasks have ended.
+    `members`: the URLs of all workers. `config_offset`: the worker must have read the config topic
+    up to here before it starts `tasks`. `revoked`: tasks that it reported and must end.
+    `follow_up`: another generation comes as soon as the revoked tasks have ended.
     """
 
     leader_url: str = ""
@@ -61,7 +62,7 @@ class Assignment:
 
 
 def encode_member_state(state: MemberState) -> bytes:
-    """The same bytes for the same state: coordinators compare them (a rejoin without news)."""
+    """Equal states give equal bytes: a coordinator ignores a follower's rejoin without changes."""
     return _encode(
         {
             "version": VERSION,
@@ -89,7 +90,7 @@ def decode_member_state(data: bytes) -> MemberState:
 
 
 def encode_assignment(assignment: Assignment) -> bytes:
-    """As the leader sends it to one member."""
+    """The bytes that the leader sends to one member."""
     return _encode(
         {
             "version": VERSION,
@@ -166,7 +167,7 @@ class _Document:
         return [each if isinstance(each, str) else self._fail(name, "text") for each in values]
 
     def topics(self, name: str) -> dict[str, tuple[str, ...]]:
-        """Lists of texts by text."""
+        """Lists of topics, by connector."""
         value = self._fields.get(name)
         if not isinstance(value, dict):
             self._fail(name, "object")

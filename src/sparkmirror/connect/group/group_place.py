@@ -1,19 +1,19 @@
-"""What this process knows of its place in the group of workers, and for how long that is certain.
+"""This process's place in the group of workers, and for how long it is certain.
 
-Runs on: worker; read by any thread, changed by the member's thread alone. The lease
+Runs on: worker; read by any thread, changed only by the member's thread. The lease
 (`member_lease`): as long as it lasts, no other worker can lead in our place or run our tasks. When
-it is over, what runs here holds still.
+it ends, tasks and connectors here pause.
 
-A coordinator that crashes lets the lease run out although no other worker took our place: its
-successor counts every session from its own start. So the end of a lease only puts our tasks on
-hold. A heartbeat that the coordinator accepts in the same generation proves that no generation
-began without us: no other worker led, and none was assigned our tasks. They continue: the
-*membership* lasts, and the *tenure* of a leader. A new generation after the lease begins another of
-each, and tasks of the earlier membership write nothing more.
+When a coordinator crashes, the lease may end although no other worker took our place: the next
+coordinator counts every session from its own start. So the end of a lease only pauses our tasks. A
+heartbeat that the coordinator accepts in the same generation proves that no generation began
+without us: no other worker led, and none was assigned our tasks. They continue, and so do the
+*membership* and a leader's *tenure*. A new generation after the lease begins a new membership and
+tenure, and tasks of the earlier membership write nothing more.
 
-What is ours: the tasks that we joined with, then those of the assignment and those that it revokes,
-which still have to store their positions. No other task is lent a moment here, also if a thread
-that has seen an older assignment only now starts it.
+Our tasks are those that we joined with, then those of the assignment, and those that it revokes
+until they have stored their positions. No other task gets a lease here, not even one that a thread
+starts late because it has seen an older assignment.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from sparkmirror.wire.group_member import GroupSettings
 
 log = logging.getLogger(__name__)
 
-# How long after its lease a member may still hope to hear that no other took its place. A broker
-# that crashed is replaced within its session timeout (9 s) and some seconds of loading the group.
+# How long after the end of its lease a member may still learn that no other took its place. A
+# crashed broker is replaced within its session timeout (9 s), plus some seconds to load the group.
 DOUBT_SECONDS = 30.0
 
 
@@ -40,9 +40,9 @@ DOUBT_SECONDS = 30.0
 class GroupView:
     """The group as of its last generation; `members` are the workers' URLs.
 
-    `leads`: we were elected; `is_leader` tells whether that is certain at this moment. `assignment`
-    is None until there is one, and where the leader runs everything. `membership` counts the times
-    that this process was a member without a gap; 0 while it is none.
+    `leads`: we were elected; `GroupPlace.is_leader` is whether that is certain now. `assignment` is
+    None until there is one. `membership` numbers the periods in which this process was a member
+    without a gap; 0 while it is not a member.
     """
 
     member_id: str = ""
@@ -56,12 +56,12 @@ class GroupView:
 
     @property
     def tasks(self) -> frozenset[ConnectorTaskId]:
-        """What was assigned to us."""
+        """The tasks that were assigned to us."""
         return frozenset() if self.assignment is None else self.assignment.tasks
 
 
 class GroupPlace:
-    """Our place in the group, as far as the coordinator has told us."""
+    """Our place in the group, according to the coordinator's responses."""
 
     def __init__(
         self, settings: GroupSettings, own_url: str, alias: str, clock: Callable[[], float]
@@ -72,31 +72,31 @@ class GroupPlace:
         self._clock = clock
         self._view = GroupView()
         self._lease = MemberLease(settings, clock)
-        # The tasks that no other member can be assigned, each with a number that stands for the
-        # time since when that is so without a gap.
+        # The tasks that no other member can be assigned, each with the number of the claim since
+        # which this has held without a gap.
         self._claimed: Mapping[ConnectorTaskId, int] = {}
         self._claims = 0
         self._memberships = 0
         self._tenure = 0
-        # The last view that callbacks know of, and whether its lease was good.
-        self._told = (GroupView(), False)
+        # The last view that callbacks were called for, and whether its lease was valid.
+        self._announced = (GroupView(), False)
         self._callbacks: list[Callable[[], None]] = []
         self._stopping = threading.Event()
 
     @property
     def view(self) -> GroupView:
-        """All of the last generation at once."""
+        """The last generation, as one consistent value."""
         return self._view
 
     @property
     def is_leader(self) -> bool:
         """Whether this worker leads now; false as soon as the lease is over."""
-        # The lease first: one that was renewed as a follower must not meet an older view.
+        # The lease is read first: one renewed as a follower must not be paired with an older view.
         return self.lease_seconds() > 0 and self._view.leads
 
     @property
     def leader_url(self) -> str:
-        """Where writes go; empty while nobody is known to lead."""
+        """The worker to send writes to; empty while no leader is known."""
         return self._view.leader_url
 
     @property
@@ -109,12 +109,12 @@ class GroupPlace:
 
     @property
     def generation(self) -> int:
-        """Of the group; -1 until we are a member."""
+        """The group's generation; -1 until we are a member."""
         return self._view.generation
 
     @property
     def term(self) -> int | None:
-        """`tenure`, but None when it is in doubt."""
+        """`tenure`, but None when the lease is over."""
         is_sure, tenure = self.lease_seconds() > 0, self.tenure
         return tenure if is_sure else None
 
@@ -124,45 +124,45 @@ class GroupPlace:
         return self._view.members
 
     def lease_seconds(self) -> float:
-        """For how long no other worker can lead in our place, or run our tasks; 0 for others."""
+        """For how long no other worker can lead in our place or run our tasks; 0 if no member."""
         return self._lease.seconds
 
     @property
     def tenure(self) -> int | None:
-        """Counts the times that this worker led without a gap; None when it does not lead.
+        """Numbers the periods in which this worker led without a gap; None when it does not lead.
 
-        It may be in doubt, when the lease is over: then nothing may be written.
+        When the lease is over, the tenure is uncertain, and nothing may be written.
         """
         is_recent = self._lease.ended_within(DOUBT_SECONDS)
         return self._tenure if is_recent and self._view.leads else None
 
     @property
     def membership(self) -> int | None:
-        """Counts the times that this worker was a member without a gap; None when it is none.
+        """Numbers the periods in which this worker was a member without a gap; None if it is not.
 
-        Tasks of an earlier membership may run elsewhere by now. In doubt like `tenure`.
+        Tasks of an earlier membership may run elsewhere by now. Uncertain when `tenure` is.
         """
         is_recent, view = self._lease.ended_within(DOUBT_SECONDS), self._view
         return view.membership if is_recent and view.membership else None
 
     def lend(self) -> Callable[[], float]:
-        """What is lent to tasks that start now; nothing after the end of this membership.
+        """The lease of tasks that start now; it ends with this membership.
 
-        For those that need no assignment, because they run where the leader is.
+        For tasks that need no assignment because they run on the leader.
         """
         membership = self._view.membership
 
         def seconds() -> float:
-            left = self.lease_seconds()  # before the comparison: it may be of the next membership
+            left = self.lease_seconds()  # read first: it may belong to the next membership
             return left if self._view.membership == membership else 0.0
 
         return seconds
 
     def lend_to(self, task: ConnectorTaskId, view: GroupView) -> Callable[[], float]:
-        """What is lent to a task that starts because `view` assigns it to us.
+        """The lease of a task that starts because `view` assigns it to us.
 
-        It is nothing after the end of that membership, or when another member can have the task,
-        also if it is ours again later: this start of it may have been overtaken.
+        It ends with that membership, or when another member can be assigned the task. It does not
+        revive if the task becomes ours again: another worker may have run it in between.
         """
         claim = self._claimed.get(task)
 
@@ -174,7 +174,7 @@ class GroupPlace:
         return seconds
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Call when anything of the above has changed; on our thread, so it must not block."""
+        """Call `callback` after every change; on the member's thread, so it must not block."""
         self._callbacks.append(callback)
 
     # -- the member's thread -----------------------------------------------------------------------
@@ -183,28 +183,28 @@ class GroupPlace:
     def _group(self) -> str:
         return self._settings.group
 
-    def _hear(self, sent_at: float, *, is_stable: bool) -> None:
-        self._lease.hear(sent_at, is_stable=is_stable)
-        self._count_lease()
+    def _renew_lease(self, sent_at: float, *, is_stable: bool) -> None:
+        self._lease.renew(sent_at, is_stable=is_stable)
+        self._extend_lease()
 
-    def _count_lease(self) -> None:
+    def _extend_lease(self) -> None:
         if self._view.generation >= 0:
-            self._lease.count()
+            self._lease.extend()
 
     def _claim(self, tasks: frozenset[ConnectorTaskId]) -> None:
-        """What the others cannot be assigned from now on."""
+        """Note the tasks that no other member can be assigned from now on."""
         self._claims += 1
         before = self._claimed
         self._claimed = {task: before.get(task, self._claims) for task in tasks}
 
     def _take_place(self, view: GroupView, sent_at: float) -> None:
-        """An assignment has come, which was asked for at `sent_at`."""
-        # Before anything is lent to tasks of an earlier membership or tenure.
+        """An assignment has arrived; its request was sent at `sent_at`."""
+        # Before the lease is renewed, so that tasks of an earlier membership or tenure get none.
         if self._lease.is_over:
             self._memberships += 1
         if view.leads and not self.is_leader:
             self._tenure += 1
-        self._lease.hear(sent_at, is_stable=True)
+        self._lease.renew(sent_at, is_stable=True)
         if view.assignment is not None:
             self._claim(view.assignment.tasks | view.assignment.revoked)
         self._publish(replace(view, membership=self._memberships))
@@ -215,13 +215,13 @@ class GroupPlace:
 
     def _publish(self, view: GroupView) -> None:
         self._view = view
-        self._count_lease()
-        self._tell()
+        self._extend_lease()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         is_sure = not self._lease.is_over
         now = replace(self._view, leads=self._view.leads and is_sure), is_sure
-        before, self._told = self._told, now
+        before, self._announced = self._announced, now
         if now != before:
             self._log_change(before, now)
             for callback in self._callbacks:

@@ -1,10 +1,10 @@
-"""For how long a member of a group is safe from being replaced.
+"""For how long a member of a group cannot be replaced.
 
-Runs on: worker, on the member's thread; `seconds` is for any thread. The coordinator drops a
-member that it has not heard from for the session timeout, or that has not joined again within the
-rebalance timeout while others wait for it. Only then may another member lead, or run its tasks.
-Both times are counted from when the last answered request was *sent*, and the lease ends a second
-earlier, for those who must stop.
+Runs on: worker, on the member's thread; `seconds` is for any thread. The coordinator removes a
+member that sends nothing for the session timeout, or that does not join again within the rebalance
+timeout while others wait for it. Only then may another member lead, or run its tasks. Both
+timeouts are counted from when the last request with a response was *sent*, and the lease ends one
+second earlier, so that tasks have time to stop.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ NEVER = float("-inf")
 
 
 class MemberLease:
-    """Counts from what the coordinator answered; there is none before the first assignment."""
+    """Counts from the coordinator's responses; there is no lease before the first assignment."""
 
     def __init__(self, settings: GroupSettings, clock: Callable[[], float]) -> None:
         self._settings = settings
         self._clock = clock
-        # When the last answered request was sent; when the last that was answered "all is well".
-        self._heard_at = NEVER
+        # When the last request with a response was sent; the last that asked for no rejoin.
+        self._response_at = NEVER
         self._stable_at = NEVER
         # One value, so that other threads never see half of a change.
         self.end = NEVER
 
-    def hear(self, sent_at: float, *, is_stable: bool) -> None:
-        """A request was answered; `is_stable`: the group does not wait for us to join again."""
-        self._heard_at = max(self._heard_at, sent_at)
+    def renew(self, sent_at: float, *, is_stable: bool) -> None:
+        """A response arrived; `is_stable`: the group does not wait for us to join again."""
+        self._response_at = max(self._response_at, sent_at)
         if is_stable:
             self._stable_at = max(self._stable_at, sent_at)
 
     def lose(self) -> None:
-        """The coordinator does not know us, or not any more."""
-        self._heard_at = self._stable_at = self.end = NEVER
+        """The coordinator does not know us, or no longer does."""
+        self._response_at = self._stable_at = self.end = NEVER
 
-    def count(self) -> None:
-        """Let what was heard count."""
-        missed_at = self._heard_at + self._settings.session_seconds
+    def extend(self) -> None:
+        """Move the end of the lease by the responses noted so far."""
+        missed_at = self._response_at + self._settings.session_seconds
         dropped_at = self._stable_at + self._settings.rebalance_seconds
         self.end = min(missed_at, dropped_at) - LEASE_MARGIN_SECONDS
 
     @property
     def seconds(self) -> float:
-        """What is left of it."""
+        """The time left."""
         return max(0.0, self.end - self._clock())
 
     @property
@@ -55,5 +55,5 @@ class MemberLease:
         return self._clock() >= self.end
 
     def ended_within(self, seconds: float) -> bool:
-        """Whether it goes on, or has ended not longer ago than that."""
+        """Whether the lease still lasts, or ended at most `seconds` ago."""
         return self._clock() < self.end + seconds

@@ -1,4 +1,4 @@
-"""What members of a group say to their leader, and what it assigns to them.
+"""What members of a group report to their leader, and what it assigns to them.
 
 Runs on: worker, on the member's thread.
 """
@@ -6,7 +6,7 @@ Runs on: worker, on the member's thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sparkmirror.connect.group.connect_protocol import (
     Assignment,
@@ -18,25 +18,16 @@ from sparkmirror.connect.group.connect_protocol import (
 )
 
 Describe = Callable[[], MemberState]
-"""What this worker runs now; called at each join, on the member's thread."""
+"""Returns what this worker runs now; called at each join, on the member's thread."""
 PlanAssignments = Callable[[Mapping[str, MemberState]], Mapping[str, Assignment]]
-"""By member id: what each of them shall run. Called on the leader, on its member's thread."""
+"""Returns each member's assignment, by id. Called on the leader, on its member's thread."""
 
-# As sparkmirror.connect.runtime.worker has them in local mode.
+# The same as in local mode (sparkmirror.connect.runtime.worker).
 ALL_SLOTS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the leader has told a member."""
-
-    leader_url: str
-    members: tuple[str, ...]
-    assignment: Assignment
-
-
 class WorkSharing:
-    """The bytes of a join and of a sync. RemoteProtocolError says what is wrong with others'."""
+    """The bytes of JoinGroup and SyncGroup. RemoteProtocolError: other members' are malformed."""
 
     def __init__(
         self, own_url: str, describe: Describe | None, plan: PlanAssignments | None
@@ -46,7 +37,7 @@ class WorkSharing:
         self._plan = plan
 
     def describe(self, assigned: Assignment | None, *, draining: bool) -> MemberState:
-        """What is assigned to us may be about to start, so no other may get it either."""
+        """Includes tasks assigned to us: they may be about to start, so no other may get them."""
         state = self._describe()
         tasks = state.tasks if assigned is None else state.tasks | assigned.tasks
         draining = draining or state.draining
@@ -66,9 +57,8 @@ class WorkSharing:
             for name in members
         }
 
-    def read(self, data: bytes) -> Told:
-        assignment = decode_assignment(data)
-        return Told(assignment.leader_url, assignment.members, assignment)
+    def read(self, data: bytes) -> Assignment:
+        return decode_assignment(data)
 
     def has_tasks(self) -> bool:
         return bool(self._describe().tasks)

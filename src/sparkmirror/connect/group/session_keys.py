@@ -1,6 +1,6 @@
-"""The session key of a group of workers, with which they sign what they send to each other.
+"""The session key of a group of workers, with which they sign requests to each other.
 
-Runs on: worker. The leader makes it, and the config topic carries it. Mirrors: the part of
+Runs on: worker. The leader generates it, the config topic distributes it. Mirrors: the part of
 org.apache.kafka.connect.runtime.distributed.DistributedHerder that rotates keys (KIP-507).
 """
 
@@ -19,20 +19,20 @@ from sparkmirror.config.worker.inter_worker import InterWorkerConfig
 
 log = logging.getLogger(__name__)
 
-# A worker that has not read of the newest key yet signs with the one before.
+# A worker that has not read the newest key yet signs with the one before.
 OLD_KEY_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class SessionKey:
-    """A key, the algorithm it was made for, and when."""
+    """A key, its algorithm, and when it was generated."""
 
     key: bytes = field(repr=False)
     algorithm: str
     created_ms: int
 
     def document(self) -> dict[str, Any]:
-        """As the config topic has it; the order of the fields is Connect's."""
+        """The record of the config topic; the order of the fields is Connect's."""
         return {
             "key": base64.b64encode(self.key).decode(),
             "algorithm": self.algorithm,
@@ -58,7 +58,7 @@ def parse_session_key(document: Mapping[str, Any]) -> SessionKey:
 
 
 def accepted_keys(keys: Sequence[SessionKey], now_ms: int) -> Sequence[SessionKey]:
-    """Of the keys known so far those whose signatures count: old ones only for a minute."""
+    """The keys whose signatures are accepted: old ones only for a minute."""
     newest_ms = max((key.created_ms for key in keys), default=0)
     is_fresh = now_ms < newest_ms + OLD_KEY_MS
     return [key for key in keys if is_fresh or key is keys[0] or key.created_ms == newest_ms]
@@ -68,13 +68,13 @@ class KeyTopic(Protocol):
     """The part of the config topic that holds the session key."""
 
     def session_keys(self) -> Sequence[SessionKey]:
-        """The newest key and the one before, as far as they were read."""
+        """The newest key and the one before, as far as they have been read."""
 
     def put_session_key(self, key: SessionKey) -> None: ...
 
 
 class SessionKeyRotation:
-    """Gives the group a key when it has none, or one that is too old; while this worker leads."""
+    """Writes a new key when the group has none or an outdated one, while this worker leads."""
 
     def __init__(
         self,

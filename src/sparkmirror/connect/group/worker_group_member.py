@@ -1,13 +1,13 @@
-"""Joins the group of workers with our `group.id`; learns who leads, and which tasks are ours.
+"""Joins the group of workers with our `group.id`; learns who leads and which tasks are ours.
 
 Runs on: worker, on a thread of its own. Mirrors: org.apache.kafka.connect.runtime.distributed
 .WorkerGroupMember. The coordinator picks the leader and keeps it as long as it stays a member.
 Genuine Connect workers use other protocols, so the coordinator rejects the second kind to arrive.
-What a place in the group means for a leader and for tasks is in `group_place`.
+`group_place` has what membership means for a leader and for tasks.
 
 A member joins with the tasks that it runs and with those that it was assigned last, because they
-may be about to start. The leader gives none of them to another. So a generation that begins within
-the lease changes nothing for tasks that stay, whoever leads it.
+may be about to start. The leader assigns none of them to another. So a generation that begins
+within the lease does not interrupt tasks that stay, even if the leader changes.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from sparkmirror.wire.protocol.group_messages import Joined
 log = logging.getLogger(__name__)
 
 PROTOCOL_TYPE = "connect"
-# Of release 0.1 it was "sparkmirror": a leader of that release starts everything by itself.
+# Release 0.1 used "sparkmirror": a leader of that release would run all tasks itself.
 PROTOCOL = "sparkmirror-1"
 OCCUPIED = (
     "Kafka Connect workers, or workers of sparkmirror 0.1, use this group.id: stop them first, or "
     "name another"
 )
-# The others learn of a lost member by their next heartbeat. Connect's default of 3 s is too slow.
+# The others learn of a lost member from their next heartbeat. Connect's default of 3 s is too slow.
 MOST_HEARTBEAT_SECONDS = 0.5
-# While tasks move: those that their owner has ended stand still until all have joined again.
+# While tasks move: those that their owner has ended wait until all members have joined again.
 FOLLOW_UP_SECONDS = 0.1
-# What the coordinator refuses for a reason that somebody has to remove.
+# Pause after an error that an operator must fix.
 REFUSED_SECONDS = 5.0
 STOP_SECONDS = 10.0
 DRAIN_LOOK_SECONDS = 0.05
@@ -79,8 +79,8 @@ class WorkerGroupMember(GroupPlace):
     ) -> None:
         """`protocol`: only members with the same one share a group.
 
-        `describe` says what runs here, `plan` who shall run what. `occupied` and `denied` say what
-        it means when members with another protocol are in the group, and when we may not be.
+        `describe` returns what runs here, `plan` who must run what. `occupied` and `denied` explain
+        the errors when members with another protocol are in the group, and when we may not join.
         """
         settings = GroupSettings(
             group_id, PROTOCOL_TYPE, protocol, session_timeout_ms, rebalance_timeout_ms
@@ -89,7 +89,7 @@ class WorkerGroupMember(GroupPlace):
         self._occupied = occupied
         self._denied = denied
         self.figures = MemberFigures(clock)
-        # What keeps us from being a member; empty while we are.
+        # Why we are not a member; empty while we are.
         self.last_error = ""
         self._config = replace(
             client, request_timeout_ms=min(client.request_timeout_ms, session_timeout_ms)
@@ -109,10 +109,10 @@ class WorkerGroupMember(GroupPlace):
         self._rejoin.set()
 
     def drain(self, seconds: float) -> bool:
-        """Let the others take over all tasks, then leave; tells whether that was done in time.
+        """Let the others take over all tasks, then leave; return whether that was done in time.
 
-        A leader must have stopped its connectors before. Tasks end here as the assignments say. If
-        that takes longer, this worker is still a member: it has to end them, and then to `stop`.
+        A leader must have stopped its connectors before. Tasks end here as assignments revoke them.
+        If that takes too long, this worker is still a member: end its tasks, then call `stop`.
         """
         self._draining.set()
         self.request_rejoin()
@@ -129,10 +129,10 @@ class WorkerGroupMember(GroupPlace):
         return not (assignment and assignment.tasks) and not self._protocol.has_tasks()
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
-        """Leave the group, if nothing that was assigned to us runs any more.
+        """Leave the group, unless tasks that were assigned to us still run.
 
-        A leader must have stopped its connectors before. Tasks that still run keep their lease, so
-        the coordinator is left to miss us, which it does after their lease.
+        A leader must have stopped its connectors before. Tasks that still run keep their lease: we
+        do not leave, and the coordinator removes us after the lease has ended.
         """
         self._stopping.set()
         if self._thread.is_alive():
@@ -144,7 +144,7 @@ class WorkerGroupMember(GroupPlace):
         while not self._stopping.is_set():
             try:
                 self._be_member()
-            except Exception:  # the lease ends by itself; a worker without a group is of no use
+            except Exception:  # the lease ends by itself; a worker without a group can do nothing
                 log.exception("[%s] the member of the group died; it starts again", self._group)
                 self._lose_place()
                 self._stopping.wait(REFUSED_SECONDS)
@@ -157,14 +157,14 @@ class WorkerGroupMember(GroupPlace):
                 self._take_part()
         finally:
             was_member = bool(self._member.member_id)
-            self._lose_place()  # from here on no task is lent anything
+            self._lose_place()  # from here on no task has a lease
             if was_member and not self._protocol.has_tasks():
                 self._leave()
             self.figures.end_rebalance(is_done=False)
             self._calls.close()
 
     def _take_part(self) -> None:
-        """One generation: from joining to the moment when the group changes."""
+        """One generation: from joining until the group changes."""
         try:
             self._sync(self._join())
             self._stay()
@@ -186,7 +186,7 @@ class WorkerGroupMember(GroupPlace):
         joined = self._member.end_join(call)
         self.figures.note_join()
         if joined.leader not in (joined.member, self._view.leader_id):
-            # Somebody else leads from now on; its URL comes with the assignment.
+            # Another worker leads from now on; its URL comes with the assignment.
             self._publish(replace(self._view, leader_id=joined.leader, leader_url="", leads=False))
         return joined
 
@@ -195,22 +195,22 @@ class WorkerGroupMember(GroupPlace):
         assignments = self._protocol.assign(joined.members) if leads else {}
         call = self._member.begin_sync(assignments)
         self._await("sync", call, self._settings.session_seconds + JOIN_EXTRA_SECONDS)
-        told = self._protocol.read(self._member.end_sync(call))
+        assignment = self._protocol.read(self._member.end_sync(call))
         self.last_error = ""
         view = GroupView(
             joined.member,
             joined.generation,
             joined.leader,
-            told.leader_url,
-            told.members,
+            assignment.leader_url,
+            assignment.members,
             leads,
-            told.assignment,
+            assignment,
         )
         self._take_place(view, call.sent_at)
         self.figures.end_rebalance(is_done=True)
 
     def _await(self, what: str, call: PendingRequest, limit: float) -> None:
-        """Wait for the others, who may be dead. Our lease must not end over that."""
+        """Wait for the other members, which may be dead; heartbeats keep our lease alive."""
         while not self._calls.wait(lambda: call.is_over, self._heartbeat_seconds):
             if self._stopping.is_set() or self._clock() - call.sent_at > limit:
                 raise self._calls.too_late(
@@ -221,15 +221,15 @@ class WorkerGroupMember(GroupPlace):
     def _beat_beside(self, call: PendingRequest) -> None:
         if self._member.generation < 0:
             return
-        heard = self._member.heartbeat_beside(call)
-        if heard is not None:
-            sent_at, code = heard
+        response = self._member.heartbeat_beside(call)
+        if response is not None:
+            sent_at, code = response
             self.figures.note_heartbeat()
             if code in (0, REBALANCE_IN_PROGRESS):
-                self._hear(sent_at, is_stable=code == 0)
+                self._renew_lease(sent_at, is_stable=code == 0)
 
     def _stay(self) -> None:
-        """Heartbeats, until the group changes, or we have something to say."""
+        """Send heartbeats until the group changes or we ask to join again."""
         assignment = self._view.assignment
         is_moving = assignment is not None and assignment.follow_up
         usual = FOLLOW_UP_SECONDS if is_moving else self._heartbeat_seconds
@@ -241,9 +241,9 @@ class WorkerGroupMember(GroupPlace):
                 pause = usual if self._beat() else 0.0
 
     def _beat(self) -> bool:
-        """Whether the coordinator has heard it."""
+        """Send a heartbeat; return whether the coordinator accepted it."""
         try:
-            self._hear(self._member.heartbeat(), is_stable=True)
+            self._renew_lease(self._member.heartbeat(), is_stable=True)
             self.figures.note_heartbeat()
         except RejoinError:
             raise
@@ -260,14 +260,14 @@ class WorkerGroupMember(GroupPlace):
         try:
             self._member.move_to(calls)
             self._member.leave()
-        except KafkaError as error:  # the others will miss us
+        except KafkaError as error:  # the coordinator removes us after the session timeout
             log.info("%s", error)
         finally:
             calls.close()
 
     def _pulse(self) -> bool:
-        """Called ten times a second whatever we wait for: the end of a lease is told in time."""
-        self._tell()
+        """Called ten times a second during waits, so that callbacks learn of the lease's end."""
+        self._notify()
         return self._stopping.is_set()
 
     def _complain(self, error: KafkaError) -> None:
@@ -275,13 +275,13 @@ class WorkerGroupMember(GroupPlace):
         if isinstance(error, BrokerError) and error.code == INCONSISTENT_GROUP_PROTOCOL:
             text += f"; {self._occupied}"
         if text != self.last_error and not self._stopping.is_set():
-            # A broker's passing words: a coordinator that moves, a cluster that is new.
+            # Errors that pass: a coordinator that moves, a cluster that is new.
             is_passing = isinstance(error, BrokerError) and error.retriable
-            # A connection that fails in one way after the other: the first is told.
+            # Of several connection errors in a row, only the first is a warning.
             is_passing = is_passing or (isinstance(error, TransportError) and self.last_error != "")
             self.last_error = text
             level = logging.INFO if is_passing else logging.WARNING
-            if OUTAGES.is_lasting(self._config):  # the log says so, and when it is over
+            if OUTAGES.is_lasting(self._config):  # the outage is logged already
                 level = logging.DEBUG
             log.log(level, "[%s] trying again: %s", self._group, text)
         pause = self._config.retry_backoff_ms / 1000 if error.retriable else REFUSED_SECONDS

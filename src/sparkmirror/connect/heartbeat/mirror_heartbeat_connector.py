@@ -1,4 +1,4 @@
-"""Whether a pair of clusters gets heartbeats: a connector of one task, or of none.
+"""Configures the heartbeats of a pair of clusters: one task, or none if they are disabled.
 
 Runs on: worker, the leader. The task does all the work.
 Mirrors: org.apache.kafka.connect.mirror.MirrorHeartbeatConnector.
@@ -16,7 +16,7 @@ from sparkmirror.mirror.task_configs import TaskSettings
 
 
 class MirrorHeartbeatConnector:
-    """Has nothing to look for, and so no thread."""
+    """Has no periodic work, and so no thread."""
 
     task_class = "MirrorHeartbeatTask"
     last_error = ""
@@ -26,7 +26,7 @@ class MirrorHeartbeatConnector:
         self.notice = spec.elsewhere
 
     def connect(self) -> None:
-        """The task does, and says why it cannot."""
+        """The task connects, and reports its errors."""
 
     def start(self, context: ConnectorContext) -> None:
         context.request_task_reconfiguration()
@@ -35,7 +35,7 @@ class MirrorHeartbeatConnector:
         return ""
 
     def refresh_soon(self, topics: Sequence[str]) -> None:
-        """The task creates its topics again by itself."""
+        """The task recreates its topics itself."""
 
     def task_configs(self) -> list[TaskSettings]:
         return [{}] if emits(self._config) else []

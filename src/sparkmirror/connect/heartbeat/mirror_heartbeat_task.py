@@ -13,8 +13,9 @@ from functools import partial
 from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.keys.connector_keys import HEARTBEAT_KEYS
 from sparkmirror.config.mirror_configs import HeartbeatConfig
-from sparkmirror.connect.connector import TaskConfigs, TaskReport
+from sparkmirror.connect.connector import TaskConfigs
 from sparkmirror.connect.forwarded_admin import forwarded
+from sparkmirror.connect.scheduled_work import ScheduledWork
 from sparkmirror.connect.scheduler import Scheduler
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.connect.storage.record_producer import RecordProducer
@@ -24,7 +25,6 @@ from sparkmirror.connect.storage.topic_admin import (
     ensure_internal_topic,
     noting_refusal,
 )
-from sparkmirror.connect.task_reports import WrittenTopic, report_of
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.permissions import (
@@ -42,26 +42,22 @@ from sparkmirror.spark.link.lease import Lender, for_ever
 from sparkmirror.wire.admin.admin import Admin
 
 REPLICAS_KEY = HEARTBEAT_KEYS["heartbeats.topic.replication.factor"].name
-# How often to try again to create the topics.
+# How often to retry the creation of the topics.
 CREATE_SECONDS = 10.0
-# Heartbeats that may wait for the target. Old ones say little: when it is back, new ones count.
+# No more heartbeats than this wait for the target: when it is back, old ones are of little use.
 MOST_WAITING = 60
 
 
 def emits(config: HeartbeatConfig) -> bool:
-    """Whether the connector makes heartbeats."""
+    """Whether the connector emits heartbeats."""
     return config.emit_heartbeats_enabled and config.emit_heartbeats_interval_seconds >= 0
 
 
-class MirrorHeartbeatTask:
-    """Emits a heartbeat at every interval, as long as it runs; a `TaskWork`.
+class MirrorHeartbeatTask(ScheduledWork):
+    """Emits a heartbeat at every interval while it runs; a `TaskWork`.
 
     `lease`: nothing is written when it is over.
     """
-
-    runner = None
-    # All of it is in this process.
-    is_released = True
 
     def __init__(self, spec: ConnectorSpec[HeartbeatConfig], lease: Lender = for_ever) -> None:
         config = spec.config
@@ -75,7 +71,7 @@ class MirrorHeartbeatTask:
             config.name, config.source_alias, config.target_alias
         )
         self._admin: Admin | None = None
-        self._ticker = Scheduler(self.name)
+        self._scheduler = Scheduler(self.name)
         without = {
             self.topic: consequence_without(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, WRITE),
             self._store.topic: NO_TRACE,
@@ -84,7 +80,6 @@ class MirrorHeartbeatTask:
         own = own_writer(with_own_offsets(spec.worker, config), config.producer, self.name, lease)
         self._offsets = SourceOffsets(self._writer, self._store.topic, own)
         self._complaints = WarnOnce(self.name)
-        self._topics = WrittenTopic()
         self._has_topic = False
         self._has_offsets_topic = False
         self.refused = ""
@@ -100,18 +95,13 @@ class MirrorHeartbeatTask:
 
     @property
     def last_error(self) -> str:
-        """What keeps heartbeats from being stored; empty while they are."""
-        return self._ticker.last_error or self._writer.last_error
+        """Why heartbeats cannot be stored; empty while they are."""
+        return self._scheduler.last_error or self._writer.last_error
 
     @property
     def blocked(self) -> str:
-        """Why no heartbeat can be made; empty while nothing but the network is in the way."""
+        """Why no heartbeat can be emitted; empty if only the network prevents it."""
         return self.refused
-
-    @property
-    def records(self) -> int:
-        """How many heartbeats were stored since the start."""
-        return self._offsets.noted
 
     @property
     def age_seconds(self) -> float:
@@ -119,83 +109,47 @@ class MirrorHeartbeatTask:
         return max(0.0, (_now_ms() - self._newest_ms) / 1000)
 
     def connect(self) -> None:
-        """Open the admin connection to the target; nothing is changed there.
+        """Open the admin connection to the target; changes nothing.
 
         Raises:
-            KafkaError: says why the target cannot be reached.
+            KafkaError: why the target cannot be reached.
         """
         if self.is_enabled:
             self._admin = self._open_admin()
 
     def disconnect(self) -> None:
-        """Close what `connect` opened, when nothing was started."""
-        self._close_admin()
+        """Close the admin connection: only creating topics needs it, and there are many pairs."""
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            admin.close()
 
     def start(self) -> None:
-        """Create the topics, then emit; what fails is tried again until `stop`."""
+        """Create the topics, then emit; failures are retried until `stop`."""
         if not self.is_enabled:
             return
         self._writer.start()
         self._offsets.start()
         interval = self._config.emit_heartbeats_interval_seconds
-        self._ticker.repeat("creating topics", CREATE_SECONDS, self._create_topics)
-        self._ticker.repeat("emitting a heartbeat", interval, self._emit, delayed=True)
-        self._ticker.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
-        self._ticker.start()
-
-    def look(self) -> None:
-        """All periodic work is on the thread."""
+        self._scheduler.repeat("creating topics", CREATE_SECONDS, self._create_topics)
+        self._scheduler.repeat("emitting a heartbeat", interval, self._emit, delayed=True)
+        self._scheduler.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
+        self._scheduler.start()
 
     def reconfigure(self, configs: TaskConfigs) -> None:
-        """There is nothing to divide among tasks."""
-
-    def restart(self) -> bool:
-        """It begins again with another life."""
-        return False
-
-    def report(self) -> TaskReport:
-        """A task that cannot do its work has failed, until it can."""
-        return report_of(self.blocked)
-
-    def take_topics(self) -> set[str]:
-        return self._topics.take(self.topic, self.records)
+        """Nothing to do: a single task has no share of anything."""
 
     def stop(self) -> None:
-        """Emit no more."""
-        self._ticker.stop()
-
-    def join(self, seconds: float) -> bool:
-        """Wait until all that was emitted is stored; tells whether it is."""
-        deadline = time.monotonic() + seconds
-        has_ended = self._ticker.join(seconds)
-        is_stored = has_ended and self._finish(deadline)
-        self._writer.close()
-        self._offsets.close()
-        if has_ended:  # else its thread may be using the connection
-            self._close_admin()
-        return is_stored
-
-    def _finish(self, deadline: float) -> bool:
-        """Store the offset of the last heartbeats, as Connect does at a task's end."""
-        if not self._writer.flush(deadline - time.monotonic()):
-            return False
-        self._commit()
-        return self._offsets.flush(deadline - time.monotonic())
+        """Stop emitting."""
+        self._scheduler.stop()
 
     def _open_admin(self) -> Admin:
         config = self._config
         return forwarded(Admin(config.target_client, config.admin_timeout_ms), config)
 
-    def _close_admin(self) -> None:
-        """Needed for creating topics only: a file of many clusters has many pairs."""
-        admin, self._admin = self._admin, None
-        if admin is not None:
-            admin.close()
-
     # -- jobs --------------------------------------------------------------------------------------
 
     def _create_topics(self) -> None:
-        """At the start, and again when somebody deleted them."""
+        """At the start, and again after someone has deleted them."""
         config, missing = self._config, self._writer.missing
         self._complaints.report(about_missing(missing, config.target_alias))
         if self._has_offsets_topic and not missing:
@@ -219,7 +173,7 @@ class MirrorHeartbeatTask:
         self._has_topic = True
         self._store.prepare(self._admin, config.target_client)
         self._has_offsets_topic = True
-        self._close_admin()
+        self.disconnect()
 
     def _emit(self) -> None:
         if not self._has_topic or self._writer.waiting >= MOST_WAITING:

@@ -1,11 +1,13 @@
 """MirrorMaker 1's consumer group on the source: where the copy begins, and what it commits.
 
 Runs on: worker, the leader, beside the source connector of the flow. The tasks store their
-positions in the flow's offsets topic as always. Before they start, the group's offsets are put
-there where they are the newer ones; from then on, and at the end, what is stored there is committed
-for the group.
-So the group is never ahead of what the target has confirmed. Positions of a topic that was deleted
-are not committed for the one that has its name now (by topic ids, so with 2.8 or later).
+positions in the flow's offsets topic as always. Before they start, group offsets that are newer are
+written to that topic; while they run, and at the end, the stored positions are committed for the
+group.
+
+So the group is never ahead of what the target has confirmed. Positions of a deleted topic are not
+committed for a new topic of the same name (by topic ids, KIP-516, so with brokers 2.8 or later).
+
 A group has no members while sparkmirror copies: if it has some, MirrorMaker 1 runs, and this
 process ends.
 """
@@ -48,12 +50,12 @@ from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 log = logging.getLogger(__name__)
 
 WATCH_SECONDS = 5.0
-# The first commit after a start, or after new partitions: a crash right then loses no position.
+# The first commit after a start, or after new partitions, so that a crash soon after is harmless.
 FIRST_COMMIT_SECONDS = 1.0
 # Each commit reads the offsets topic.
 LEAST_SECONDS = 0.5
-# Brokers forget offsets of a group without members a week (offsets.retention.minutes) after their
-# last commit, also of partitions that have nothing new.
+# Brokers delete offsets of a group without members a week (offsets.retention.minutes) after their
+# last commit, even if the partition has no new records. So unchanged offsets are renewed.
 RENEW_SECONDS = 3600.0
 WRITE_SECONDS = 30.0
 LAST_REQUEST_SECONDS = 3.0
@@ -66,9 +68,9 @@ IN_USE = (
 
 
 class LegacyGroup:
-    """The group of one flow. `failure` is what the process has to end for.
+    """The group of one flow. `failure`: why the process must end.
 
-    `assignment` tells which partitions are copied, by task.
+    `assignment` returns which partitions are copied, by task.
     """
 
     def __init__(
@@ -92,12 +94,12 @@ class LegacyGroup:
         self._pause = FIRST_COMMIT_SECONDS
         self._next_renewal = 0.0
         self._admins: list[Admin] = []
-        self._ticker = Scheduler(str(spec.flow))
+        self._scheduler = Scheduler(str(spec.flow))
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- lifecycle ---------------------------------------------------------------------------------
 
     def connect(self) -> None:
-        """Look at both clusters; nothing is changed.
+        """Check both clusters; changes nothing.
 
         Raises:
             KafkaError: the group is in use, or a cluster cannot be reached.
@@ -116,36 +118,36 @@ class LegacyGroup:
             admin.close()
 
     def start(self) -> None:
-        """Put the group's offsets where the tasks look for them; before any of them starts.
+        """Write the group's offsets where the tasks read them; called before any task starts.
 
         Raises:
             KafkaError: MirrorMaker 1 has been started, or offsets cannot be read or written.
         """
         self._failing(self.refuse_members)
         self._store.prepare(self._target, self._spec.config.target_client)
-        # Before the offsets: those of a topic that is replaced right now get the old one's id.
+        # Read before the offsets: if a topic is being replaced, they get the id of the old one.
         topic_ids = self._topic_ids()
         stored = {tp: at.next_offset for tp, at in self._stored(topic_ids).items()}
         committed = self._committed()
         seeds = plan_seeds(stored, committed, commit_mark(self._target_id), topic_ids)
         self._write(seeds, topic_ids)
-        self._say_begin(len(seeds), stored, committed)
+        self._log_begin(len(seeds), stored, committed)
         self._next_renewal = time.monotonic()
-        self._ticker.repeat("check the group", WATCH_SECONDS, self._watch, delayed=True)
+        self._scheduler.repeat("check the group", WATCH_SECONDS, self._watch, delayed=True)
         tick = min(self._interval, FIRST_COMMIT_SECONDS)
-        self._ticker.repeat("commit to the group", tick, self._commit_if_due, delayed=True)
-        self._ticker.start()
+        self._scheduler.repeat("commit to the group", tick, self._commit_if_due, delayed=True)
+        self._scheduler.start()
 
     def stop(self) -> None:
-        """Begin nothing new; the last commit comes with `join`."""
-        self._ticker.stop()
+        """Start nothing new; `join` makes the last commit."""
+        self._scheduler.stop()
 
     def join(self, seconds: float) -> bool:
         """Commit the last stored positions after the tasks have ended; returns whether that
         worked.
         """
         try:
-            if not self._ticker.join(max(seconds, LAST_REQUEST_SECONDS)):
+            if not self._scheduler.join(max(seconds, LAST_REQUEST_SECONDS)):
                 raise TransportError("an earlier commit is still pending")
             self.commit(everything=True)
         except MirrorError as error:
@@ -163,7 +165,7 @@ class LegacyGroup:
     @property
     def last_error(self) -> str:
         """Why the last commit failed; empty when it went well."""
-        return self._ticker.last_error
+        return self._scheduler.last_error
 
     # -- the group ---------------------------------------------------------------------------------
 
@@ -193,13 +195,13 @@ class LegacyGroup:
         committed = self._committed()
         corrected = plan_corrections(committed, self._target_id, topic_ids, partitions)
         mark = commit_mark(self._target_id)
-        self._say_changed(changed_by_others(self._ours, committed, mark, wanted))
+        self._log_changed(changed_by_others(self._ours, committed, mark, wanted))
         changes = plan_commit(corrected | wanted, committed, everything=everything)
         outcomes = self._groups.alter_offsets(self._group, changes)
         for error in outcomes.values():
             if is_in_use(error):
                 raise self._in_use("the broker rejected its commit")
-            # Of a topic that was just deleted, the group's offsets are gone, too.
+            # With a topic that was just deleted, the group's offsets are gone too.
             if error is not None and not _is_gone(error):
                 raise error
         self._ours |= {tp for tp, error in outcomes.items() if error is None}
@@ -207,7 +209,7 @@ class LegacyGroup:
     def _wanted(
         self, partitions: Iterable[TopicPartition], topic_ids: Mapping[str, bytes]
     ) -> dict[TopicPartition, tuple[int, str]]:
-        """What the group should have, marked with the topic that the position is of."""
+        """The offsets that the group should have, each marked with the id of its topic."""
         stored = self._stored(topic_ids)
         wanted = {}
         for tp in partitions:
@@ -218,7 +220,7 @@ class LegacyGroup:
         return wanted
 
     def _commit_if_due(self) -> None:
-        """Soon after the assignment has changed, then less and less often, at last as asked."""
+        """Soon after the assignment changes, then less often, up to the configured interval."""
         now = time.monotonic()
         partitions = {tp for task in self._assignment() for tp in task}
         if not partitions <= self._seen:
@@ -252,7 +254,7 @@ class LegacyGroup:
     # -- positions ---------------------------------------------------------------------------------
 
     def _stored(self, topic_ids: Mapping[str, bytes]) -> dict[TopicPartition, StoredPosition]:
-        """Without those of topics that were deleted and created again."""
+        """The stored positions, except those of topics that were deleted and recreated."""
         return {
             tp: position
             for tp, position in self._store.load().items()
@@ -274,7 +276,7 @@ class LegacyGroup:
         if not seeds:
             return
         worker, config = self._spec.worker, self._spec.config
-        # The id is a header of a whole batch.
+        # All records of a batch share its header with the topic id.
         rows: dict[tuple[int, bytes], list[tuple[bytes | None, bytes | None, int]]] = {}
         for tp, offset in seeds.items():
             key = encode_offset_key(config.name, config.source_alias, tp.topic, tp.partition)
@@ -298,9 +300,9 @@ class LegacyGroup:
             why = failures[0] if failures else writer.last_error or "no answer"
             raise TransportError(f"write the group's offsets to '{topic}': {why}")
 
-    # -- words -------------------------------------------------------------------------------------
+    # -- logging -----------------------------------------------------------------------------------
 
-    def _say_begin(
+    def _log_begin(
         self,
         seeds: int,
         stored: Mapping[TopicPartition, int],
@@ -332,7 +334,7 @@ class LegacyGroup:
                 some_names(map(str, lost)),
             )
 
-    def _say_changed(self, partitions: list[TopicPartition]) -> None:
+    def _log_changed(self, partitions: list[TopicPartition]) -> None:
         if partitions:
             log.warning(
                 "[%s] another client has committed offsets for group '%s', in %s; this has no "

@@ -1,8 +1,8 @@
 """MirrorMaker 1's work: one flow that keeps topic names, and its consumer group on the source.
 
-Runs on: worker. Of dedicated mode it has the source connector only: no heartbeats, checkpoints,
-offset syncs, nor their topics, and no config and status topics: what those hold stays in memory. So
-of several processes with the same group one copies, and the others stand by.
+Runs on: worker. Unlike dedicated mode it has only the source connector: no heartbeats, checkpoints
+or offset syncs, and none of their topics. Configurations and statuses are kept in memory instead of
+topics, so of several processes with the same group one copies, and the others stand by.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class LegacySource(MirrorSourceConnector):
         return super().last_error or self.group.last_error
 
     def connect(self) -> None:
-        """Look at both clusters and at the group; nothing is changed. Raises KafkaError."""
+        """Check both clusters and the group; changes nothing. Raises KafkaError."""
         if not self.is_connected:
             super().connect()
             self.group.connect()
 
     def start(self, context: ConnectorContext) -> None:
-        """Take over the group's offsets, before any task starts."""
+        """Take over the group's offsets before any task starts."""
         self.group.start()
         super().start(context)
 
     def stop(self) -> None:
-        """Look no more; the last commit comes when the tasks have ended."""
+        """Stop refreshing; the last commit follows when the tasks have ended."""
         super().stop()
         self.group.stop()
 
@@ -82,7 +82,7 @@ class LegacyFactory(ConnectorFactory):
 
 
 class LegacyWorker(ClusterWorker):
-    """A worker without config and status topics: so the leader runs all tasks."""
+    """A worker without config and status topics, so the leader runs all tasks."""
 
     def __init__(  # noqa: PLR0917
         self,
@@ -107,7 +107,7 @@ class LegacyWorker(ClusterWorker):
         return LegacyFactory(self.file, spark, self._make_group)
 
     def describe(self) -> MemberState:
-        """Each worker counts the records in its own memory: the numbers cannot be compared."""
+        """Without a config offset: each worker counts records in its own memory."""
         return replace(super().describe(), config_offset=-1)
 
     def plan(self, members: Mapping[str, MemberState]) -> Mapping[str, Assignment]:
@@ -146,7 +146,7 @@ class LegacyHerder(MirrorHerder):
         return self._legacy
 
     def look(self) -> None:
-        """As in dedicated mode; raises also when MirrorMaker 1 has been started."""
+        """As in dedicated mode; also raises when MirrorMaker 1 has been started."""
         for group in self._legacy.groups:
             if group.failure is not None:
                 raise group.failure
@@ -155,7 +155,7 @@ class LegacyHerder(MirrorHerder):
             self._spark.close_if_elsewhere()
 
     def stop(self, seconds: float) -> None:
-        """The end is clean only if the group has the last positions."""
+        """Also commit the last positions for the group; only then is the end clean."""
         active = self._active_group()
         super().stop(seconds)
         for group in self._legacy.groups:
@@ -183,10 +183,10 @@ class LegacyMirror(MirrorMaker):
 
 
 def identify(config: LegacyConfig) -> MirrorMakerConfig:
-    """Ask both clusters what the flow's settings need to know of them; nothing is changed.
+    """Complete the flow's settings with facts from both clusters; changes nothing.
 
     Raises:
-        KafkaError: says of each cluster that cannot be reached why; or both are the same.
+        KafkaError: which clusters cannot be reached, and why; or both are the same.
     """
     (flow,) = config.mirror.flows
     admins: list[Admin] = []

@@ -1,8 +1,8 @@
-"""Whether the topics that MirrorMaker 1 filled can take the records of their source partitions.
+"""Whether the topics that MirrorMaker 1 wrote have room for all source partitions.
 
-Runs on: worker, before anything starts. MirrorMaker 1 places records by their keys among the
-partitions that the target has; sparkmirror keeps their partition numbers. With as many partitions
-on both sides that is the same place, for keys that a Java producer wrote.
+Runs on: worker, before anything starts. MirrorMaker 1 assigns records to the target's partitions by
+key; sparkmirror keeps their partition numbers. If both sides have equally many partitions, the
+result is the same, for keys that a Java producer wrote.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MORE = (
 
 
 def fewer_partitions(config: SourceConfig, source: Admin, target: Admin) -> list[MirrorError]:
-    """An error for each topic that the target has with fewer partitions; of more, a warning."""
+    """An error for each topic with fewer partitions on the target; logs a warning for more."""
     policy, topic_filter = flow_policy(config), make_topic_filter(config)
     found = target.list_topics()
     errors: list[MirrorError] = []

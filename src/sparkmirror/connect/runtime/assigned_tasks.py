@@ -1,8 +1,8 @@
-"""The tasks that this worker was assigned: starts, changes and ends them, and shows their states.
+"""The tasks assigned to this worker: starts, changes and stops them, and publishes their states.
 
 Runs on: worker. The herder's thread owns it and never waits here; `held` and `running` are for any
-thread. A task that was taken from this worker stays in `held` until nothing that it has sent can
-arrive any more: until then the leader gives it to no other worker.
+thread. A task that was revoked stays in `held` until nothing that it sent can still arrive: until
+then the leader assigns it to no other worker (KIP-415).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MakeTask = Callable[[str, TaskConfigs], Task]
 
 
 class AssignedTasks:
-    """By connector. `make` makes a task that is not started yet."""
+    """Tasks by connector. `make` makes a task without starting it."""
 
     def __init__(self, make: MakeTask, statuses: Callable[[str], TaskStatuses]) -> None:
         self._make = make
@@ -32,7 +32,7 @@ class AssignedTasks:
     # -- for any thread ----------------------------------------------------------------------------
 
     def held(self) -> frozenset[ConnectorTaskId]:
-        """Those that run here or are ending; tasks that run together are named by the lowest."""
+        """Tasks that run or are ending; tasks that run together are listed by their lowest."""
         return frozenset(
             ConnectorTaskId(name, task.ids[0])
             for name, tasks in self._all()
@@ -40,21 +40,21 @@ class AssignedTasks:
         )
 
     def running(self) -> dict[str, list[Task]]:
-        """Those that run, by the names of their connectors."""
+        """Tasks that run, by connector."""
         return {name: tasks.running() for name, tasks in self._all()}
 
     @property
     def has_copied(self) -> bool:
-        """Whether something runs or ends that may have positions to store."""
+        """Whether a task that runs or is ending may have positions to store."""
         return any(tasks.has_copied for _, tasks in self._all())
 
     @property
     def ended_clean(self) -> bool:
-        """Whether all that ended here stored what they had to, since `count_ends`."""
+        """Whether all tasks that ended since `count_ends` stored what they had to."""
         return all(tasks.ended_clean for _, tasks in self._all())
 
     def count_ends(self) -> None:
-        """The process stops: from now on it matters how tasks end."""
+        """Start counting for `ended_clean`: the process stops."""
         for _, tasks in self._all():
             tasks.count_ends()
 
@@ -65,7 +65,7 @@ class AssignedTasks:
     # -- the herder's thread -----------------------------------------------------------------------
 
     def apply(self, assigned: Collection[ConnectorTaskId], snapshot: ConfigSnapshot) -> None:
-        """Run these from now on, as the config topic says, and no others."""
+        """Run these tasks from now on, as configured in `snapshot`, and no others."""
         with self._lock:
             for name in snapshot.connectors.keys() - self._connectors.keys():
                 tasks = ConnectorTasks(name, self._maker(name), self._statuses(name))
@@ -80,24 +80,24 @@ class AssignedTasks:
                     del self._connectors[name]
 
     def publish(self, snapshot: ConfigSnapshot) -> None:
-        """Write the states that have changed."""
+        """Publish the states that have changed."""
         for name, tasks in self._all():
             if name in snapshot.connectors:
                 tasks.publish()
 
     def restart(self, task: ConnectorTaskId) -> bool:
-        """Whether it is here."""
+        """Restart the task; return whether it is here."""
         with self._lock:
             tasks = self._connectors.get(task.connector)
         return tasks is not None and tasks.restart(task.task)
 
     def abandon(self) -> None:
-        """Others may run them now: all end, and nothing is written of them."""
+        """Stop all tasks without writing anything: other workers may run them now."""
         for _, tasks in self._all():
             tasks.abandon()
 
     def join(self, seconds: float) -> None:
-        """Wait for those that end, but for each no longer than that."""
+        """Wait for tasks that are ending, at most `seconds` per connector."""
         for _, tasks in self._all():
             tasks.join(seconds)
 
@@ -119,7 +119,7 @@ def _assigned_of(
 
 
 def target_state(snapshot: ConfigSnapshot, name: str) -> TargetState:
-    """Later versions may have others: like Connect, take those for STARTED."""
+    """The connector's target state. Like Connect, treats states of later versions as STARTED."""
     text = snapshot.target_states.get(name)
     return TargetState(text) if text in set(TargetState) else TargetState.STARTED
 

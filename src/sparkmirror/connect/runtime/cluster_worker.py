@@ -1,7 +1,7 @@
-"""One worker of one group: its place in it, the topics that they share, and what it runs.
+"""One worker of one group: its membership, the topics that all workers share, and what it runs.
 
-Runs on: worker. A Connect worker is one of these. A process of dedicated mode has one for each
-source->target pair, as MirrorMaker 2's has, and all of them use one Spark.
+Runs on: worker. A Connect worker has one. A process of dedicated mode has one for each
+source->target pair, as in MirrorMaker 2, and all of them use one Spark.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from sparkmirror.spark.link.lease import Lender, is_over
 class Role:
     """What differs between a Connect worker and one of dedicated mode.
 
-    Only members with the same `protocol` share a group; `occupied` explains why this worker is not
-    in it. `feature` and `group`: what a denied request was for. `flow`: the worker's name in the
-    log, where a process has several. `file`: the connectors that the leader writes to the config
+    Only members with the same `protocol` share a group; `occupied` explains why this worker was
+    rejected. `feature` and `group`: what a denied request was for. `flow`: the worker's name in the
+    log, if the process has several. `file`: the connectors that the leader writes to the config
     topic; None: users send them. `release_spark`: see `HerderLoop`. `awaits_heartbeats`: see
     `MirrorSourceConnector`.
     """
@@ -63,7 +63,7 @@ class Role:
 
 
 class ClusterWorker:
-    """`own_url` is how other workers know this one, `worker_id` what statuses say."""
+    """`own_url` identifies this worker to the others, `worker_id` in statuses."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class ClusterWorker:
     # -- parts: `legacy` has others ----------------------------------------------------------------
 
     def make_configs(self) -> ConfigBackingStore:
-        """Where connectors and tasks are configured."""
+        """The store of connector and task configurations."""
         return KafkaConfigBackingStore(
             self.file.worker.client,
             configs_topic(self.file.worker),
@@ -122,13 +122,13 @@ class ClusterWorker:
         )
 
     def make_statuses(self) -> StatusBackingStore:
-        """Where their states are shown."""
+        """The store of connector and task states."""
         return KafkaStatusBackingStore(
             self.file.worker.client, statuses_topic(self.file.worker), self._role.feature
         )
 
     def make_factory(self, spark: Worker) -> ConnectorFactory:
-        """What makes connectors and the work of tasks."""
+        """Makes connectors and the work of tasks."""
         problem_of = Partners(self.configs, self.file).problem_of
         return ConnectorFactory(
             self.file,
@@ -138,7 +138,7 @@ class ClusterWorker:
             is_warned=self._role.file is not None,
         )
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- lifecycle ---------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Create or check the config and status topics, and read them.
@@ -151,9 +151,9 @@ class ClusterWorker:
         self.statuses.start()
 
     def close(self, leave_seconds: float = STOP_SECONDS) -> None:
-        """Leave the group, and follow the topics no more; `loop` has stopped.
+        """Leave the group and stop following the topics; `loop` must have stopped.
 
-        If tasks did not end in time, the others wait for the end of their lease.
+        If tasks did not end in time, the other workers wait until their lease ends.
         """
         self.statuses.stop()
         self.configs.stop()
@@ -162,11 +162,11 @@ class ClusterWorker:
     # -- the group, on its member's thread ---------------------------------------------------------
 
     def describe(self) -> MemberState:
-        """What the leader must know of this worker."""
+        """What the leader must know about this worker."""
         return self.loop.describe()
 
     def plan(self, members: Mapping[str, MemberState]) -> Mapping[str, Assignment]:
-        """As the leader: what each of them shall run."""
+        """As the leader: what each member must run."""
         return self.loop.plan(members)
 
     def _parse(self, name: str) -> AnySpec | None:
@@ -176,11 +176,11 @@ class ClusterWorker:
     # -- what the herder makes ---------------------------------------------------------------------
 
     def make_connector(self, props: ConnectorProps) -> Connector:
-        """A connector that is not started yet, maybe one that is connected."""
+        """A connector that has not started, possibly one that is connected already."""
         return self.connectors.make_connector(props)
 
     def make_task(self, name: str, configs: TaskConfigs, lease: Lender) -> Task:
-        """A task that is not started yet."""
+        """A task that has not started."""
         flow = f"{self._role.flow}|" if self._role.flow else ""
         return ThreadTask(
             f"{flow}{name}-{min(configs)}",

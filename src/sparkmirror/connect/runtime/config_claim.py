@@ -1,8 +1,9 @@
 """The leader's claim of the config topic, without which it runs no connector.
 
 Runs on: worker, the leader, on the herder's thread; the claim itself has a thread of its own,
-because it may take a broker half a minute. In dedicated mode the leader then writes what its file
-says, as MirrorMaker 2's does (KAFKA-15372), before any connector or new task starts.
+because a broker may take half a minute. The claim fences earlier leaders through a transactional
+id (KIP-618). In dedicated mode the leader then writes the connectors of its file, as MirrorMaker 2
+does (KAFKA-15372), before any connector or new task starts.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class ConfigClaim:
-    """Keeps earlier leaders from writing, and writes the connectors of a file, if there is one."""
+    """Fences earlier leaders, then writes the connectors of a file, if there is one."""
 
     def __init__(
         self,
@@ -27,7 +28,7 @@ class ConfigClaim:
         file: dict[str, ConnectorProps] | None,
         wake: Callable[[], object],
     ) -> None:
-        """`file`: the connectors that there shall be, by name; None: those of the config topic."""
+        """`file`: the connectors to run, by name; None: those in the config topic."""
         self._configs = configs
         self._file = file
         self._wake = wake
@@ -36,16 +37,16 @@ class ConfigClaim:
 
     @property
     def is_done(self) -> bool:
-        """Whether this worker may write, and the connectors are what they shall be."""
+        """Whether this worker may write, and the config topic has the connectors of the file."""
         return self._is_done
 
     @property
     def allows_new_tasks(self) -> bool:
-        """Whether the tasks of the config topic are those of the file, as far as there is one."""
+        """Whether tasks may start; with a file, only once its connectors are written."""
         return self._file is None or self._is_done
 
     def advance(self, stopping: threading.Event) -> bool:
-        """Claim unless that was done; whether it is done. Raises MirrorError: try again."""
+        """Claim if necessary; return whether that is done. Raises MirrorError: try again."""
         if not self._is_done:
             if self._running is None:
                 self._running = Background(self._claim, self._wake)
@@ -56,7 +57,7 @@ class ConfigClaim:
         return self._is_done
 
     def drop(self) -> None:
-        """Another worker may lead."""
+        """Drop the claim: another worker may lead."""
         self._is_done, self._running = False, None
 
     def _claim(self) -> None:

@@ -21,7 +21,7 @@ from sparkmirror.wire.admin.admin import Admin
 
 log = logging.getLogger(__name__)
 
-# Commit, drain and end: SIGTERM to exit takes less than ten seconds in all.
+# To commit, drain and stop: from SIGTERM to exit takes less than ten seconds in all.
 STOP_SECONDS = 8.0
 ADMIN_TIMEOUT_MS = 60_000
 KEY_CHECK_SECONDS = 0.5
@@ -29,13 +29,13 @@ KEY_SECONDS = 1.0
 
 
 class ConnectDistributed:
-    """Everything of a worker but its REST server, which asks `herder`.
+    """Everything of a worker except its REST server, which calls `herder`.
 
-    `own_url` is how other workers and users reach that server, http://host:port/.
+    `own_url`: the address of that server for other workers and users, http://host:port/.
     """
 
     def __init__(self, file: WorkerFile, own_url: str) -> None:
-        """Create or check the offsets topic; `start` does all else.
+        """Create or check the offsets topic; `start` does everything else.
 
         Raises:
             ConfigError: the offsets topic cannot be used.
@@ -54,7 +54,7 @@ class ConnectDistributed:
         )
 
     def start(self) -> None:
-        """Create and read the topics, then join the group; who leads it starts the connectors.
+        """Create and read the topics, then join the group; its leader starts the connectors.
 
         Raises:
             ConfigError: a topic cannot be used.
@@ -67,17 +67,17 @@ class ConnectDistributed:
         self._scheduler.start()
 
     def check_alive(self) -> None:
-        """Raise MirrorError when this worker can do nothing any more: Spark is gone."""
+        """Raise MirrorError if this worker can no longer run tasks: Spark is gone."""
         if self.cluster.loop.problem:
             raise MirrorError(self.cluster.loop.problem)
 
     def stop(self) -> bool:
-        """End the connectors, say so, and leave the group; whether all was stored in time."""
+        """Stop connectors and tasks, and leave the group; return whether all was stored."""
         deadline = time.monotonic() + STOP_SECONDS
         self._scheduler.stop()
         is_clean = self.cluster.loop.stop(STOP_SECONDS)
         self._spark.close()
-        # A session key on its way is read back in a moment; if not, nothing needs it any more.
+        # A session key that is being written takes a moment; after that, nothing needs it.
         self._scheduler.join(KEY_SECONDS)
         self.cluster.close()
         log.info("the worker has ended, %.1f s before its time", deadline - time.monotonic())

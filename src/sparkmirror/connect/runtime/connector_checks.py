@@ -1,4 +1,4 @@
-"""What the REST API says of plugins and of settings, without a look at what runs.
+"""What the REST API reports about plugins and settings, independent of what runs.
 
 Runs on: worker, on threads of the REST API.
 """
@@ -24,7 +24,7 @@ from sparkmirror.connect.storage.backing_stores import ConfigBackingStore
 
 
 class ConnectorChecks:
-    """Of one worker."""
+    """The plugins and validations of one worker."""
 
     def __init__(self, worker: WorkerFile, configs: ConfigBackingStore) -> None:
         self._worker = worker

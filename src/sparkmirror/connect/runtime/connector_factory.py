@@ -1,7 +1,7 @@
-"""Makes the connectors of a worker and the tasks that run on it, from their settings.
+"""Makes the connectors and tasks of a worker from their settings.
 
-Runs on: worker. Settings are parsed where something is made, so that what is wrong with them
-becomes the state of that connector or task.
+Runs on: worker. Settings are parsed when a connector or task is made, so that errors in them become
+its state.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from sparkmirror.spark.task_runner import TaskRunner
 log = logging.getLogger(__name__)
 
 OnMissing = Callable[[str, list[str]], None]
-"""A task of the connector of this name misses these topics."""
+"""Called with a connector's name and the target topics that one of its tasks cannot find."""
 
 
 class ConnectorFactory:
-    """Of one worker; for any thread.
+    """The factory of one worker; for any thread.
 
-    `problem_of` tells how a connector differs from its partner in the same cluster.
+    `problem_of` returns how a connector differs from its partner in the same Connect cluster.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ConnectorFactory:
         awaits_heartbeats: bool = False,
         is_warned: bool = False,
     ) -> None:
-        """`is_warned`: the log has the warnings about all settings already."""
+        """`is_warned`: the warnings about all settings have been logged already."""
         self._file = file
         self._is_warned = is_warned
         self._awaits_heartbeats = awaits_heartbeats
@@ -67,9 +67,9 @@ class ConnectorFactory:
         self._connected: list[tuple[ConnectorProps, Connector]] = []
 
     def connect(self, props: ConnectorProps) -> None:
-        """Make a connector and connect it: the next `make_connector` with these settings gets it.
+        """Make and connect a connector; the next `make_connector` with these settings returns it.
 
-        Raises KafkaError besides what `make_connector` raises.
+        Raises KafkaError, and what `make_connector` raises.
         """
         connector = self._make(props)
         try:
@@ -81,12 +81,12 @@ class ConnectorFactory:
             self._connected.append((props, connector))
 
     def connected(self) -> list[Connector]:
-        """Those that `connect` made and that are not in use yet."""
+        """The connectors that `connect` made and that are not in use yet."""
         with self._lock:
             return [connector for _, connector in self._connected]
 
     def disconnect(self) -> None:
-        """Close those: another worker leads, or this one ends."""
+        """Close these connectors: another worker leads, or this one ends."""
         with self._lock:
             unused, self._connected = self._connected, []
         for _, connector in unused:
@@ -97,7 +97,7 @@ class ConnectorFactory:
 
         Raises:
             ConfigErrors: everything that is wrong with the settings.
-            UnusableConnector: they do not say which connector they are for.
+            UnusableConnector: they do not name a usable connector class.
         """
         with self._lock:
             found = next((each for each in self._connected if dict(each[0]) == dict(props)), None)
@@ -118,13 +118,13 @@ class ConnectorFactory:
         return MirrorHeartbeatConnector(_heartbeat(spec))
 
     def make_source(self, spec: ConnectorSpec[SourceConfig]) -> MirrorSourceConnector:
-        """The connector of one flow."""
+        """The source connector of one flow."""
         return MirrorSourceConnector(spec, awaits_heartbeats=self._awaits_heartbeats)
 
     def make_work(self, configs: TaskConfigs, on_missing: OnMissing, lease: Lender) -> TaskWork:
-        """What the tasks with these settings do; raises as `make_connector`.
+        """The work of tasks with these settings; raises what `make_connector` raises.
 
-        `lease` tells for how many seconds they may still write.
+        `lease` returns for how many seconds they may still write.
         """
         number, task = next(iter(configs.items()))
         settings = connector_settings(task)
@@ -152,7 +152,7 @@ class ConnectorFactory:
     def _shared_settings(
         self, settings: Mapping[str, str], spec: ConnectorSpec[SourceConfig]
     ) -> SourceTaskSettings:
-        """One for all tasks of a connector that have the same settings."""
+        """One object for all tasks of a connector that have the same settings."""
         with self._lock:
             known = self._source_settings.get(spec.name)
             if known is not None and known[0] == settings:
@@ -169,7 +169,7 @@ def _close(connector: Connector) -> None:
 
 
 def _heartbeat(spec: AnySpec) -> ConnectorSpec[HeartbeatConfig]:
-    """Of the third kind, when it is none of the others."""
+    """The settings of the third kind, if they are of neither of the others."""
     found = spec.narrowed(HeartbeatConfig)
     assert found is not None
     return found

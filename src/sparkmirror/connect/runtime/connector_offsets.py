@@ -1,4 +1,4 @@
-"""Which offsets a user may write for a connector, and what Connect says to those it refuses.
+"""Which offsets a user may write for a connector (KIP-875), with Connect's texts for the others.
 
 Runs on: worker. Pure. Mirrors: alterOffsets of org.apache.kafka.connect.mirror.
 {MirrorSourceConnector,MirrorCheckpointConnector,MirrorHeartbeatConnector}, MirrorUtils.
@@ -12,7 +12,7 @@ from typing import Any
 from sparkmirror.connect.entities import Json, OffsetRow, RequestError
 
 OFFSET, PARTITION = "offset", "partition"
-# The strings that name a partition of each connector; those with True have a number as well.
+# The string keys of each connector's source partitions; with True there is a number as well.
 PARTITION_KEYS: dict[str, tuple[tuple[str, ...], bool]] = {
     "source": (("cluster", "topic"), True),
     "checkpoint": (("group", "topic"), True),
@@ -22,9 +22,9 @@ LARGEST_INT, LARGEST_LONG = 2**31 - 1, 2**63 - 1
 
 
 def check_offsets(kind: str, rows: Iterable[OffsetRow]) -> None:
-    """RequestError for the first row that a `kind` connector could not have written itself.
+    """Raise RequestError for the first row that a `kind` connector could not have written itself.
 
-    Deleting an offset is always allowed, so that whatever is there can be cleaned up.
+    An offset may always be deleted, so that any row can be cleaned up.
     """
     for partition, offset in rows:
         if offset is not None:
@@ -61,7 +61,7 @@ def _check_number(value: object, largest: int, about: str, key: str) -> None:
 
 
 def _is_integer(value: object, largest: int) -> bool:
-    """As Java sees JSON: true is no number, and one that is too large is no integer."""
+    """As in Java: true is not a number, and a number that is too large is not an integer."""
     return isinstance(value, int) and not isinstance(value, bool) and value <= largest
 
 
@@ -80,7 +80,7 @@ def _refused(text: str) -> RequestError:
 
 
 def java_text(value: object) -> str:
-    """How Java prints a value that came as JSON: {cluster=a, partition=0}."""
+    """How Java prints a value parsed from JSON: {cluster=a, partition=0}."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}={java_text(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):

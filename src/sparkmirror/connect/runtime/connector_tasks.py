@@ -2,9 +2,9 @@
 
 Runs on: worker. Owned by the herder's thread, which it never blocks.
 
-No partition ever has two tasks here: one starts, or gets partitions, only when no other task, also
-one that is ending, holds any of them. So tasks whose partitions are dealt anew end first, all of
-those that are concerned, as they do in Kafka Connect.
+No partition ever has two tasks here: a task starts, or gets partitions, only when no other task
+holds any of them, not even one that is ending. So when partitions move between tasks, all tasks
+concerned end first, as in Kafka Connect.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Status:
 
 
 class ConnectorTasks:
-    """Tasks by number. `make` makes a task that is not started yet."""
+    """Tasks by number. `make` makes a task without starting it."""
 
     def __init__(
         self, name: str, make: Callable[[TaskConfigs], Task], statuses: TaskStatuses
@@ -50,9 +50,9 @@ class ConnectorTasks:
         self._running: dict[int, Task] = {}
         self._ending: list[Task] = []
         self._statuses: dict[int, _Status] = {}
-        # Those that another worker shall run as soon as they have ended here.
+        # Tasks that another worker will run as soon as they have ended here.
         self._moving: set[int] = set()
-        # Those that ended without storing all that they had to.
+        # Tasks that ended without storing all that they had to.
         self._unclean: set[int] = set()
         self._is_settled = True
 
@@ -60,40 +60,40 @@ class ConnectorTasks:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing runs, nor begins, nor ends."""
+        """Whether no task runs, starts or is ending."""
         return not self._running and all(task.has_ended for task in list(self._ending))
 
     @property
     def has_copied(self) -> bool:
-        """Whether something runs or ends that may have positions to store."""
+        """Whether a task that runs or is ending may have positions to store."""
         return any(not task.is_starting for task in self.held())
 
     @property
     def ended_clean(self) -> bool:
-        """Whether all that ended here stored what they had to, since `count_ends`."""
+        """Whether all tasks that ended since `count_ends` stored what they had to."""
         return not self._unclean
 
     def count_ends(self) -> None:
-        """From now on: what ended before was logged, and the next owner copied it again."""
+        """Start counting for `ended_clean`: for earlier ends the next owner has copied again."""
         self._unclean.clear()
 
     def held(self) -> list[Task]:
-        """Those that run or are ending: they may still write."""
-        # In this order: a task that is stopped stands in both lists for a moment, never in none.
+        """Tasks that run or are ending: they may still write."""
+        # In this order: a task that is being stopped is in both lists for a moment, never in none.
         running = list(self._running.copy().values())
         ending = [task for task in list(self._ending) if not task.has_ended]
         return [*running, *(task for task in ending if task not in running)]
 
     def running(self) -> list[Task]:
-        """Those that run, in the order of their numbers."""
+        """Tasks that run, in the order of their numbers."""
         return [task for _, task in sorted(self._running.copy().items())]
 
     # -- the herder's thread -----------------------------------------------------------------------
 
     def want(self, configs: TaskConfigs, target: TargetState, configured: Collection[int]) -> None:
-        """Run these tasks from now on, none if the target is another than STARTED.
+        """Run these tasks from now on, or none if the target is not STARTED.
 
-        `configured` are all tasks of the connector; others than these run on other workers.
+        `configured`: all tasks of the connector; the others run on other workers.
         """
         self._moving.intersection_update(configured)
         if configs == self._configs and target is self._target and self._is_settled:
@@ -106,11 +106,11 @@ class ConnectorTasks:
                 for number in self._statuses.keys() & set(task.ids):
                     self._fire(number, TaskEvent.RESTART)
                 self._end(key, task)
-        waiting = [key for key, unit in wanted.items() if not self._bring(key, unit)]
+        waiting = [key for key, unit in wanted.items() if not self._start_or_reconfigure(key, unit)]
         self._is_settled = not waiting and not self._ending
 
     def restart(self, number: int) -> bool:
-        """Whether the task is here; one that shall not run has nothing to restart."""
+        """Restart the task unless it is paused or stopped; return whether it is here."""
         if self._target is not TargetState.STARTED:
             return number in self._configs
         for task in self._running.values():
@@ -123,7 +123,7 @@ class ConnectorTasks:
         return False
 
     def abandon(self) -> None:
-        """Other workers may run them: all end, and nothing is written of them."""
+        """Stop all tasks without writing anything: other workers may run them now."""
         for key, task in list(self._running.items()):
             self._end(key, task)
         for status in self._statuses.values():
@@ -133,12 +133,12 @@ class ConnectorTasks:
         self._configs, self._is_settled = {}, False
 
     def join(self, seconds: float) -> None:
-        """Wait for one of those that end."""
+        """Wait for one of the tasks that are ending."""
         for task in self._ending[:1]:
             task.join(seconds)
 
     def publish(self) -> None:
-        """Write what has changed: states, topics, and which tasks others may run now."""
+        """Publish what has changed: states, topics, and which tasks others may run now."""
         self._prune()
         for task in self._running.values():
             found = task.report()
@@ -187,8 +187,8 @@ class ConnectorTasks:
         del self._running[key]
         task.stop()
 
-    def _bring(self, key: int, unit: TaskConfigs) -> bool:
-        """Start it or give it its configuration; False: others hold some of it yet."""
+    def _start_or_reconfigure(self, key: int, unit: TaskConfigs) -> bool:
+        """Start or reconfigure the task; False: other tasks still hold some of its partitions."""
         task = self._running.get(key)
         if task is not None and task.configs == unit:
             return True
@@ -206,7 +206,7 @@ class ConnectorTasks:
         return True
 
     def _prune(self) -> None:
-        """Also the last topics that a task has written, maybe the first."""
+        """Drop tasks that have ended, after publishing the last topics that they wrote."""
         for task in [task for task in self._ending if task.has_ended]:
             self._ending.remove(task)
             self._unclean.difference_update(task.ids)
@@ -226,10 +226,10 @@ class ConnectorTasks:
 
 
 def task_units(configs: TaskConfigs) -> dict[int, TaskConfigs]:
-    """By the lowest number, those that run together.
+    """The tasks that run together, by their lowest number.
 
-    Tasks that copy run one by one. Those of a checkpoint connector share one thread: apart, each
-    would read the offset map as a whole.
+    Tasks that copy run separately. Those of a checkpoint connector share one thread, because each
+    of them would read the whole offset map.
     """
     if not configs:
         return {}

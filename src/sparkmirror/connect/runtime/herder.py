@@ -1,7 +1,7 @@
-"""Answers what the REST API asks of a worker, from the config, status and offsets topics.
+"""Handles the requests of the REST API with the config, status and offsets topics.
 
-Runs on: worker, on threads of the REST API. Reads come from what this worker has read of the
-topics; writes are the leader's, go to the config topic, and the herder loop does what they say.
+Runs on: worker, on threads of the REST API. Reads return what this worker has read of the topics.
+Only the leader writes: to the config topic, which the herder loop then follows.
 Mirrors: org.apache.kafka.connect.runtime.distributed.DistributedHerder.
 """
 
@@ -47,21 +47,21 @@ from sparkmirror.wire.produce.transactional_writer import FencedError
 
 log = logging.getLogger(__name__)
 
-# What a connector may take to do as it is told, before a request that waits for it gives up.
+# How long a request waits for a restart, or for tasks to end.
 WAIT_SECONDS = 60.0
-KEEPER_SECONDS = 5.0
-# The thread that looks after the connectors has its turn five times a second.
+CONNECTOR_SECONDS = 5.0
+# The herder loop runs five times a second; a worker whose loop is later than this is unhealthy.
 LATE_SECONDS = 30.0
 
 
 class DistributedHerder(ConnectorChecks):
-    """One worker of a cluster; for any thread. It is `Herder` of answers.py."""
+    """One worker of a cluster; for any thread. Implements `Herder` of connect/entities.py."""
 
     def __init__(
         self,
         worker: WorkerFile,
         stores: Stores,
-        crew: HerderLoop,
+        loop: HerderLoop,
         cluster_id: str = "",
         *,
         fixed: str = "",
@@ -72,16 +72,16 @@ class DistributedHerder(ConnectorChecks):
         self._statuses = stores.statuses
         self._offsets = stores.offsets
         self._group = stores.group
-        self._crew = crew
+        self._loop = loop
         self._cluster_id = cluster_id
         self._loggers = WorkerLoggers()
         self._is_started = False
         self._has_joined = False
-        # Whether a connector exists is looked at and decided by one request at a time.
+        # One request at a time checks whether a connector exists, and then writes.
         self._writing = threading.Lock()
 
     def start(self) -> None:
-        """The topics are read, the group is joined: requests may come."""
+        """Accept requests: the topics have been read."""
         self._loggers.begin(self._configs.snapshot().loggers)
         self._configs.on_change(self._follow_loggers)
         self._configs.on_restart(self._follow_restart)
@@ -97,7 +97,7 @@ class DistributedHerder(ConnectorChecks):
         self._has_joined = self._has_joined or bool(self._group.leader_url)
         if not self._is_started or not self._has_joined:
             return "starting", entities.STARTING
-        if self._crew.problem or time.monotonic() - self._crew.last_turn > LATE_SECONDS:
+        if self._loop.problem or time.monotonic() - self._loop.last_turn > LATE_SECONDS:
             return "unhealthy", entities.UNHEALTHY
         return "healthy", entities.HEALTHY
 
@@ -180,15 +180,15 @@ class DistributedHerder(ConnectorChecks):
             if name not in self._configs.snapshot().connectors:
                 raise _not_found(name)
             self._configs.delete_connector(name)
-        self._crew.wake()
+        self._loop.wake()
 
     def _put(
         self, name: str, config: ConnectorProps, state: TargetState | None = None
     ) -> ConnectorInfo:
-        """What is answered has the tasks that there are now; new ones come later."""
+        """Return the tasks as they are now; new ones are configured later."""
         tasks = self._configs.snapshot().tasks.get(name, ())
         self._configs.put_connector(name, config, state)
-        self._crew.wake()
+        self._loop.wake()
         return ConnectorInfo(name, config, len(tasks))
 
     def _check_changeable(self) -> None:
@@ -203,7 +203,7 @@ class DistributedHerder(ConnectorChecks):
             self._configs.put_target_state(name, state)
             if state is TargetState.STOPPED:
                 self._configs.put_tasks(name, [])
-        self._crew.wake()
+        self._loop.wake()
 
     def restart_connector(
         self, name: str, *, include_tasks: bool, only_failed: bool
@@ -221,8 +221,8 @@ class DistributedHerder(ConnectorChecks):
         return plan.expected
 
     def restart_task(self, name: str, task: int) -> None:
-        """On the worker that runs it; others send the request to the leader, which knows where."""
-        if not self._crew.runs(name, task):
+        """Only on the worker that runs the task; others send the request to the leader."""
+        if not self._loop.runs(name, task):
             self._check_leads()
         self._check_known(name, f"Unknown connector: {name}")
         if task >= len(self._configs.snapshot().tasks.get(name, ())):
@@ -231,25 +231,25 @@ class DistributedHerder(ConnectorChecks):
         self._restart_now(name, PendingRestart(connector=False, tasks=frozenset({task})))
 
     def _find_task(self, name: str, task: int) -> None:
-        """Wait until it is assigned to this worker. A task that was just configured is to none."""
+        """Wait until the task is assigned: one that was just configured belongs to no worker."""
 
         def is_assigned() -> bool:
-            return self._crew.runs(name, task) or bool(self._crew.worker_of(name, task))
+            return self._loop.runs(name, task) or bool(self._loop.worker_of(name, task))
 
-        _wait_for(is_assigned, KEEPER_SECONDS)
-        if not self._crew.runs(name, task):
-            raise NotLeader(self._crew.worker_of(name, task))
+        _wait_for(is_assigned, CONNECTOR_SECONDS)
+        if not self._loop.runs(name, task):
+            raise NotLeader(self._loop.worker_of(name, task))
 
     def _restart_now(self, name: str, restart: PendingRestart) -> None:
-        """Nobody may look after it yet: it was created a moment ago, maybe in place of another."""
-        _wait_for(lambda: self._is_tried(name, restart), KEEPER_SECONDS)
+        """Retry for a while: a connector created a moment ago may not run yet."""
+        _wait_for(lambda: self._is_tried(name, restart), CONNECTOR_SECONDS)
         if restart.error:
             raise RequestError(500, f"Failed to start connector: {name}: {restart.error}")
 
     def _is_tried(self, name: str, restart: PendingRestart) -> bool:
         restart.is_missed = False
         restart.done.clear()
-        if not self._crew.restart(name, restart):
+        if not self._loop.restart(name, restart):
             return False
         if not restart.done.wait(WAIT_SECONDS):
             raise RequestError(409, entities.CONFLICT)
@@ -265,12 +265,12 @@ class DistributedHerder(ConnectorChecks):
         return RestartPlan(status, include_tasks=include_tasks, only_failed=only_failed)
 
     def _follow_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
-        """The config topic has a request to restart: every worker obeys it for its own tasks."""
+        """Restart this worker's part of a request in the config topic (KIP-745)."""
         plan = self._plan(name, include_tasks, only_failed)
         if plan is not None:
-            own = frozenset(task for task in plan.tasks if self._crew.runs(name, task))
-            has_connector = plan.has_connector and self._crew.leads()
-            self._crew.restart(name, PendingRestart(has_connector, own))
+            own = frozenset(task for task in plan.tasks if self._loop.runs(name, task))
+            has_connector = plan.has_connector and self._loop.leads()
+            self._loop.restart(name, PendingRestart(has_connector, own))
 
     # -- topics and offsets ------------------------------------------------------------------------
 
@@ -310,7 +310,7 @@ class DistributedHerder(ConnectorChecks):
             )
         # Tasks that are ending, on any worker, still write their last positions.
         refusal = f"The tasks of connector {name} are still ending; try again"
-        _wait_for(lambda: self._crew.is_idle(name), WAIT_SECONDS, refusal)
+        _wait_for(lambda: self._loop.is_idle(name), WAIT_SECONDS, refusal)
 
     # -- loggers -----------------------------------------------------------------------------------
 
@@ -335,9 +335,9 @@ class DistributedHerder(ConnectorChecks):
 
     @contextmanager
     def _leading(self) -> Iterator[None]:
-        """Writes to the config topic, by the leader.
+        """Guard a write to the config topic, which only the leader may make.
 
-        It alone knows which connectors there are: others may not have read of the newest yet.
+        Only the leader knows all connectors: others may not have read the newest yet.
         """
         self._check_leads()
         try:
@@ -346,7 +346,7 @@ class DistributedHerder(ConnectorChecks):
             raise RequestError(409, entities.CONFLICT) from error
 
     def _check_leads(self) -> None:
-        if not self._crew.leads():
+        if not self._loop.leads():
             raise NotLeader("" if self._group.is_leader else self._group.leader_url)
 
     def _check_known(self, name: str, text: str) -> None:
@@ -365,7 +365,7 @@ def _task(at: int, stored: StoredStatus) -> TaskStatus:
 
 
 def _kind(config: ConnectorProps) -> str:
-    """Of connectors that genuine workers have left in the topic, some are none of ours."""
+    """RequestError for other connectors that genuine workers have left in the topic."""
     try:
         return KINDS[require_class(config).rpartition(".")[2]]
     except UnusableConnector as error:

@@ -1,17 +1,17 @@
-"""What this worker runs: its share of all tasks, and while it leads also all connectors.
+"""Runs this worker's share of all tasks and, while it leads, all connectors.
 
-Runs on: worker. One thread looks at the config topic and at the group, tells each connector's
-thread what is wanted, and starts, changes and ends the tasks that this worker was assigned; it
-waits for none of them. Mirrors: org.apache.kafka.connect.runtime.distributed.DistributedHerder.tick
-and its work-sharing (KIP-415).
+Runs on: worker. One thread follows the config topic and the group, sends each connector's thread
+its target, and starts, changes and stops the tasks that are assigned to this worker; it waits for
+none of them. Mirrors: org.apache.kafka.connect.runtime.distributed.DistributedHerder.tick and its
+work sharing (KIP-415).
 
     leader                                        every worker
     connectors --task configs--> config topic --> AssignedTasks: those of the last assignment
     TaskPlan   <--what runs----- group <--------- describe()
         `------- assignments --> group ---------> reconcile()
 
-A worker joins the group again when tasks that it was to give up have ended; the leader also when
-other tasks are configured.
+A worker joins the group again when its revoked tasks have ended; the leader also when other tasks
+are configured.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ from sparkmirror.types import ConnectorTaskId
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.2
-# How long the other workers may take to learn that this one ends; then its tasks end anyway.
+# How long to wait for the other workers to take over; then this worker stops its tasks anyway.
 DRAIN_SECONDS = 3.0
-# At the end, for a connector that has only begun to start: it has nothing to store.
+# How long to wait for what is still starting when the worker stops: it has nothing to store.
 STARTING_SECONDS = 1.0
 JOIN_SECONDS = 0.1
-# How often a worker joins the group again because its tasks miss topics, and how many it names.
+# How often a worker rejoins because its tasks cannot find topics, and how many topics it reports.
 MISSING_SECONDS = 5.0
 MOST_MISSING = 10
-# A rejoin that began no other generation is asked for again.
+# When to repeat a rejoin that has led to no new generation.
 REJOIN_SECONDS = 1.0
 
 
 class HerderLoop:
-    """Connectors and tasks, by name of the connector."""
+    """The connectors and tasks of this worker, by the connector's name."""
 
     def __init__(
         self,
@@ -80,9 +80,9 @@ class HerderLoop:
         file: Mapping[str, ConnectorProps] | None = None,
         release_spark: Callable[[], object] | None = None,
     ) -> None:
-        """`flow`: its name in the log, if all connectors are of one. `file`: see `ConfigClaim`.
+        """`flow`: the flow's name in the log, if there is only one. `file`: see `ConfigClaim`.
 
-        `release_spark` is called while this worker has no place in the group.
+        `release_spark` is called while this worker is not a member of the group.
         """
         self.last_turn = time.monotonic()
         self._stores = stores
@@ -90,8 +90,7 @@ class HerderLoop:
         self._group = stores.group
         self._identity, self._factory = identity, factory
         self.connector_starts = StartCounts()
-        self._spark = spark
-        self._watch = SparkWatch(spark)
+        self._spark, self._watch = spark, SparkWatch(spark)
         self._release_spark = release_spark or spark.close_if_elsewhere
         self._stop_seconds, self._flow = stop_seconds, flow
         self._tenure = Continuity(lambda: stores.group.tenure)
@@ -109,19 +108,19 @@ class HerderLoop:
         self._connectors: dict[str, WorkerConnector] = {}
         self._leaving: list[WorkerConnector] = []
         self._restarts: list[tuple[str, PendingRestart]] = []
-        # By connector, the topics that tasks here miss, until the leader knows.
+        # By connector, topics that tasks here cannot find, until a join reports them to the leader.
         self._missing: dict[str, tuple[str, ...]] = {}
         self._missing_at = 0.0
-        self._view = GroupView()  # whose assignment tasks start by
-        self._rejoined = ((0, -1), 0.0)  # in which generation it was asked for, and when
-        # Of the last turn; empty if it did all.
+        self._view = GroupView()  # the one whose assignment is applied
+        self._rejoined = ((0, -1), 0.0)  # the generation of the last rejoin request, and its time
+        # The error of the last turn; empty if it succeeded.
         self.last_error = ""
         self._is_ending = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="herder", daemon=True)
 
     def start(self) -> None:
-        """Begin to look: the config topic was read."""
+        """Start the thread; the config topic has been read."""
         self._configs.on_change(self._wake.set)
         self._group.on_change(self._wake.set)
         self._thread.start()
@@ -129,8 +128,8 @@ class HerderLoop:
     def stop(self, seconds: float) -> bool:
         """Stop the connectors, hand the tasks over, leave the group.
 
-        Tells whether all ended that had anything to store, and stored it. Spark is left to its
-        owner, but nothing here waits for a start of it any more.
+        Returns whether everything with something to store has ended and stored it. Spark is left to
+        its owner, but nothing here waits for it to start any more.
         """
         deadline = time.monotonic() + seconds
         self._tasks.count_ends()
@@ -153,7 +152,7 @@ class HerderLoop:
         return have_ended and not self._tasks.has_copied and self._tasks.ended_clean
 
     def _end_tasks(self, deadline: float) -> None:
-        """Those that have only begun to start have nothing to store."""
+        """Stop all tasks, with less time for those still starting: they have nothing to store."""
         snapshot = self._configs.snapshot()
         self._tasks.apply((), snapshot)
         starting_until = time.monotonic() + STARTING_SECONDS
@@ -164,13 +163,13 @@ class HerderLoop:
         self._tasks.publish(snapshot)
 
     def wake(self) -> None:
-        """Look now."""
+        """Run the next turn now."""
         self._wake.set()
 
     # -- the group, on its member's thread ---------------------------------------------------------
 
     def describe(self) -> MemberState:
-        """What the leader must know of this worker."""
+        """What the leader must know about this worker."""
         with self._lock:
             missing, self._missing = self._missing, {}
             if missing:
@@ -182,7 +181,7 @@ class HerderLoop:
         return MemberState("", snapshot.end_offset, slots, held, missing=missing)
 
     def plan(self, members: Mapping[str, MemberState]) -> Mapping[str, Assignment]:
-        """As the leader: what each of them shall run."""
+        """As the leader: what each member must run."""
         found = self._plan.make(members)
         self._wake.set()
         return found
@@ -199,7 +198,7 @@ class HerderLoop:
         return self._group.is_leader
 
     def connector(self, name: str) -> WorkerConnector | None:
-        """The connector `name`, if it is kept here."""
+        """The connector `name`, if this worker has it."""
         with self._lock:
             return self._connectors.get(name)
 
@@ -214,12 +213,12 @@ class HerderLoop:
         return self._tasks.running()
 
     def is_idle(self, name: str) -> bool:
-        """Whether nothing of the connector runs, begins or ends, on any worker; on the leader."""
+        """On the leader: whether no part of the connector runs, starts or ends on any worker."""
         connector = self.connector(name)
         return (connector is None or connector.is_idle) and not self._has_tasks(name)
 
     def worker_of(self, name: str, number: int) -> str:
-        """On the leader: the URL of the worker that a task was assigned to, "" if none was."""
+        """On the leader: the URL of the worker that the task was assigned to, "" if none."""
         return self._plan.url_of(self._unit_of(name, number))
 
     def runs(self, name: str, number: int) -> bool:
@@ -232,7 +231,7 @@ class HerderLoop:
         return ConnectorTaskId(name, next(found, number))
 
     def restart(self, name: str, restart: PendingRestart) -> bool:
-        """Restart what it names; False when the connector is not kept here, or not yet."""
+        """Restart what `restart` names; False if the connector is not here, or not yet."""
         if restart.tasks:
             tasks = PendingRestart(connector=False, tasks=restart.tasks)
             with self._lock:
@@ -243,7 +242,7 @@ class HerderLoop:
         return (connector := self.connector(name)) is not None and connector.restart(restart)
 
     def refresh_soon(self, name: str, topics: list[str]) -> None:
-        """A task here misses topics: the leader shall look for them."""
+        """A task here cannot find topics: make the leader look for them."""
         if not self._refresh_here(name, topics):
             with self._lock:
                 self._missing[name] = tuple(topics[:MOST_MISSING])
@@ -264,7 +263,7 @@ class HerderLoop:
                 self.last_error = ""
             except MirrorError as error:
                 self._log_error(str(error))
-            except Exception:  # the next turn may do better, and nothing else would
+            except Exception:  # the next turn may succeed; without a turn nothing would run
                 log.exception("the herder failed; it retries")
             self.last_turn = time.monotonic()
             self._wake.wait(TICK_SECONDS)
@@ -282,8 +281,8 @@ class HerderLoop:
         return f"{self._flow}|{name}" if self._flow else name
 
     def reconcile(self) -> None:
-        """One look: who leads, and what is wanted."""
-        # Before the membership is compared: its assignment must not be of a later one.
+        """One turn: apply the group's view and the config topic."""
+        # Read before the membership is compared: the assignment must not be of a later one.
         view = self._group.view
         self._leaving = [each for each in self._leaving if not each.has_ended]
         if self._membership.has_lapsed():
@@ -294,7 +293,7 @@ class HerderLoop:
             self._release_spark()
         elif self._group.membership == view.membership and self._group.lease_seconds() > 0:
             self._reconcile_tasks(view, self._configs.snapshot())
-        # Last: what fails here keeps no task from running.
+        # Last, so that an error here keeps no task from running.
         if self.leads() and not self._is_ending.is_set() and not self._leaving:
             has_claimed = self._claim.is_done
             if self._claim.advance(self._stopping):
@@ -334,7 +333,7 @@ class HerderLoop:
         connector.start()
 
     def _has_tasks(self, name: str) -> bool:
-        """Whether a task of the connector runs, begins or ends on any worker."""
+        """Whether a task of the connector runs, starts or ends on any worker."""
         here = any(task.connector == name for task in self._tasks.held())
         return here or self._plan.holds_any(name)
 
@@ -359,7 +358,7 @@ class HerderLoop:
             self._watch.warm_up(snapshot)
         assigned = assignment.tasks
         if snapshot.end_offset < assignment.config_offset:
-            # Tasks start by what the leader has read, or later settings.
+            # Tasks start only with the settings that the leader has read, or later ones.
             assigned &= self._tasks.held()
         self._tasks.apply(assigned, snapshot)
         self._restart_tasks()
@@ -373,7 +372,7 @@ class HerderLoop:
         return self._factory.make_task(name, configs, self._group.lend_to(task, self._view))
 
     def _has_news(self, view: GroupView, assignment: Assignment, snapshot: ConfigSnapshot) -> bool:
-        """Whether the group must hear of something, or plan again."""
+        """Whether this worker has something to report, or the leader must plan again."""
         is_released = assignment.revoked and not assignment.revoked & self._tasks.held()
         if is_released or (view.leads and self._plan.is_outdated(snapshot)):
             return True
@@ -382,7 +381,7 @@ class HerderLoop:
         return has_missing or self._watch.has_changed(snapshot)
 
     def _rejoin(self, view: GroupView) -> None:
-        """Once per generation: the next one begins with what we say when we join."""
+        """Once per generation: joining again reports everything and starts the next one."""
         generation, now = (view.membership, view.generation), time.monotonic()
         asked_in, asked_at = self._rejoined
         if generation != asked_in or now - asked_at > REJOIN_SECONDS:

@@ -1,8 +1,8 @@
-"""The levels of this worker's loggers, under our own names and under those that Connect has.
+"""The levels of this worker's loggers, under our own names and Connect's (KIP-495, KIP-976).
 
-Runs on: worker. Whoever turns up `org.apache.kafka.connect.mirror` means the parts of this program
-that do what those classes do. Libraries are never louder than their warnings: at DEBUG they write
-down what they send, passwords among it.
+Runs on: worker. `org.apache.kafka.connect.mirror` and the like are aliases of the modules that do
+what those classes do. Libraries log at WARN or above only: at DEBUG they log what they send,
+including passwords.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROOT = "root"
 OURS = "sparkmirror"
 CONNECT, MIRROR = "org.apache.kafka.connect.", "org.apache.kafka.connect.mirror."
 OWN = "sparkmirror.connect."
-# Connect's loggers, and what does their work here.
+# Connect's loggers, and the modules that do their work here.
 ALIASES = {
     "org.apache.kafka.clients": "sparkmirror.wire",
     f"{CONNECT}runtime.distributed.DistributedHerder": f"{OWN}runtime.herder_loop",
@@ -53,25 +53,25 @@ LEVELS = {
 
 
 class WorkerLoggers:
-    """For any thread."""
+    """The loggers of one worker; for any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Those that somebody has set: level and when, in milliseconds.
+        # Levels that users have set, with the time in milliseconds.
         self._set: dict[str, LoggerLevel] = {}
-        # The levels of the config topic, as of the last look.
+        # The levels in the config topic, as of the last call of `follow`.
         self._of_cluster: Mapping[str, str] = {}
 
     def all(self) -> dict[str, LoggerLevel]:
-        """Every logger there is, with the level that holds for it."""
+        """Every logger, with its effective level."""
         return {name: self._level(name) for name in self._names()}
 
     def get(self, name: str) -> LoggerLevel | None:
-        """One of them; None when there is no such logger."""
+        """The level of one logger; None if there is no such logger."""
         return self._level(name) if name in self._names() else None
 
     def change(self, name: str, level: str) -> list[str]:
-        """Set `name` and all below it; which those are."""
+        """Set `name` and all loggers below it; return their names."""
         now = LoggerLevel(level, time.time_ns() // 1_000_000)
         below = f"{name}."
         changed = {each for each in self._names() if name == ROOT or each.startswith(below)}
@@ -83,11 +83,11 @@ class WorkerLoggers:
         return sorted(changed)
 
     def begin(self, levels: Mapping[str, str]) -> None:
-        """Those that were set for the cluster before this worker started are not for it."""
+        """Ignore levels that were set for the cluster before this worker started (KIP-976)."""
         self._of_cluster = dict(levels)
 
     def follow(self, levels: Mapping[str, str]) -> None:
-        """Set what has changed for the cluster."""
+        """Apply levels that have changed for the cluster."""
         before, self._of_cluster = self._of_cluster, dict(levels)
         for name, level in self._of_cluster.items():
             if before.get(name) != level:
@@ -101,18 +101,18 @@ class WorkerLoggers:
     def _level(self, name: str) -> LoggerLevel:
         with self._lock:
             level = self._set.get(name)
-        # Whoever asks for the root wants to know about our lines; libraries have less to say.
+        # The root shows the level of our own loggers: those of libraries are capped.
         asked = _python(OURS if name == ROOT else name)
         return level or LoggerLevel(_word(asked.getEffectiveLevel()))
 
 
 def _python(name: str) -> logging.Logger:
-    """The logger behind a name; names that mean nothing here have one of their own."""
+    """Python's logger for a name; unknown names get a logger of their own."""
     return logging.getLogger(None if name == ROOT else ALIASES.get(name, name))
 
 
 def _allowed(name: str, level: int) -> int:
-    """The root's level counts for all libraries that have none of their own."""
+    """The level, capped for libraries; the root's level applies to all of those."""
     is_library = name == ROOT or name.partition(".")[0] in LIBRARIES
     return max(level, logging.WARNING) if is_library else level
 
@@ -122,5 +122,5 @@ def _is_ours(name: str) -> bool:
 
 
 def _word(level: int) -> str:
-    """The word for a level, or for the next one below it."""
+    """The name of a level, or of the next one below it."""
     return next((word for word, number in LEVELS.items() if number <= level), "ALL")

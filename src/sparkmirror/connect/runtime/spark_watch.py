@@ -1,4 +1,4 @@
-"""Watches the worker's Spark for the herder: is it up, and how many tasks has it room for?
+"""Watches the worker's Spark for the herder: whether it is up, and how many task slots it has.
 
 Runs on: worker, on the herder's thread; `slots`, `problem` and `offer` are for any thread.
 """
@@ -19,25 +19,25 @@ from sparkmirror.mirror.task_configs import TASK_CLASS
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-# A restarted executor may be back by then: its tasks need not move to another worker.
+# A restarted executor may be back by then, so that its tasks need not move to another worker.
 LOST_SECONDS = 3.0
-# Executors that cannot be reached count as lost for this long: by then Spark misses them, too
+# Executors that cannot be reached count as lost for this long: by then Spark has noticed too
 # (spark.storage.blockManagerHeartbeatTimeoutMs), or they can be reached again.
 CUT_OFF_SECONDS = 30.0
 
 
 class SparkWatch:
-    """`problem` says why this worker must end: Spark is gone, and nothing here can bring it back.
+    """`problem`: why this worker must end: Spark is gone, and nothing here can restart it.
 
-    `slots`: how many tasks this worker has room for. Before executors of a cluster have come it has
-    none: they may all be another worker's.
+    `slots`: how many tasks this worker has room for. On a Spark cluster there are none until
+    executors have started: another worker may hold them all.
     """
 
     def __init__(self, spark: Worker) -> None:
         self.problem = ""
         self.slots = spark.slots
         self._spark = spark
-        # What the group was told last: slots, and whether Spark was still to start.
+        # What the group knows: the slots, and whether Spark had still to start.
         self._offered = self.slots, False
         self._look_at = 0.0
         # Since when there are fewer slots than were reported.
@@ -46,27 +46,27 @@ class SparkWatch:
         self._reachable, self._counts_until = 1.0, 0.0
 
     def warm_up(self, snapshot: ConfigSnapshot) -> None:
-        """Start Spark before the first task is assigned: on take-over that would take seconds."""
+        """Start Spark before the first task is assigned: a takeover must not wait for it."""
         if _needs_spark(snapshot):
             self._spark.begin()
 
     def offer(self, snapshot: ConfigSnapshot, owned: int) -> int:
-        """For how many tasks the group may use this worker, which owns some already.
+        """How many tasks the group may assign to this worker, which owns some already.
 
-        A task that moved here before Spark is up would stand still until then. So this worker keeps
-        what it has, and gets more only where all others wait for Spark too.
+        A task that moved here before Spark is up would copy nothing until then. So this worker
+        keeps what it has, and gets more only if all others wait for Spark too.
         """
         self._offered = self.slots, self._is_cold(snapshot)
         slots, is_cold = self._offered
         return min(slots, owned) if is_cold else slots
 
     def offer_nothing(self) -> int:
-        """Before the config topic is read: it is not known yet whether Spark must start first."""
+        """No slots: before the config topic is read, Spark may have to start first."""
         self._offered = 0, False
         return 0
 
     def has_changed(self, snapshot: ConfigSnapshot) -> bool:
-        """Whether the group must hear of another offer."""
+        """Whether the offer differs from what the group knows."""
         slots, was_cold = self._offered
         return slots != self.slots or (was_cold and not self._is_cold(snapshot))
 
@@ -96,12 +96,12 @@ class SparkWatch:
         if not all(reachable):
             share = sum(reachable) / len(reachable)
             self._reachable, self._counts_until = min(share, self._reachable), now + CUT_OFF_SECONDS
-            # The leases of those tasks have ended: there is nothing left to wait for.
+            # The leases of those tasks have ended, so their slots are lost without a delay.
             self.slots = min(self.slots, self._reachable_slots)
 
     @property
     def _reachable_slots(self) -> int:
-        """Spark does not say where its slots are: where as many of the tasks are, presumably."""
+        """An estimate: Spark does not report which executors have the slots."""
         return int(self._spark.slots * self._reachable)
 
     def _count_slots(self, now: float) -> None:

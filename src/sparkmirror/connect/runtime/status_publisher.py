@@ -1,7 +1,7 @@
-"""Tells the cluster of workers how what runs here is: connectors, their tasks, their topics.
+"""Publishes the states of this worker's connectors and tasks, and the topics that they use.
 
-Runs on: worker. Writes only what has changed, and only of what is this worker's: connectors are the
-leader's, tasks belong to the worker that they are assigned to.
+Runs on: worker. Writes only changes, and only for what belongs to this worker: connectors belong to
+the leader, tasks to the worker that they are assigned to.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from sparkmirror.connect.storage.backing_stores import StatusBackingStore, Store
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.types import ConnectorTaskId
 
-# A status that is not in the topic after so long was overwritten by somebody: it is written again.
+# A status that is not in the topic after this time was overwritten, so it is written again.
 REPEAT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerIdentity:
-    """Who writes: `worker_id` is host:port of this worker's REST API."""
+    """The writer of a status: `worker_id` is host:port of this worker's REST API."""
 
     worker_id: str
     version: str
 
 
-class _Said:
-    """What was written last of a connector (None) or a task: reading it takes a moment."""
+class _LastWritten:
+    """The last status written for a connector (None) or task, until it has been read back."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._said: dict[int | None, tuple[StateAndTrace, float]] = {}
+        self._written: dict[int | None, tuple[StateAndTrace, float]] = {}
 
     def note(self, at: int | None, view: StateAndTrace, *, is_stored: bool) -> bool:
-        """Note what is about to be written; False when the topic says so already."""
-        last, when = self._said.get(at, (None, 0.0))
+        """Note what is about to be written; False if the topic has it already."""
+        last, when = self._written.get(at, (None, 0.0))
         now = self._clock()
         if view == last and (is_stored or now - when <= REPEAT_SECONDS):
             return False
-        self._said[at] = view, now
+        self._written[at] = view, now
         return True
 
     def clear(self) -> None:
-        self._said.clear()
+        self._written.clear()
 
 
-class ConnectorStatuses:
-    """Of one connector, by the leader, on the connector's thread."""
+class _Statuses:
+    """Writes the statuses of one connector, or of its tasks."""
 
     def __init__(
         self,
@@ -65,85 +65,63 @@ class ConnectorStatuses:
         self._statuses = stores.statuses
         self._group = stores.group
         self._identity = identity
-        self._said = _Said(clock)
-        self._tasks: list[dict[str, str]] | None = None
+        self._last_written = _LastWritten(clock)
+
+
+class ConnectorStatuses(_Statuses):
+    """The status of one connector; on the leader, on the connector's thread."""
+
+    # What was written last, until the connector's tasks may have been changed by others.
+    _tasks: list[dict[str, str]] | None = None
 
     def take_over(self) -> None:
-        """Nobody runs what another worker has left behind, until it runs here."""
+        """Set a state that another worker left behind to UNASSIGNED until the connector runs."""
         stored = self._statuses.connector(self._name)
         if stored is not None and _is_left_behind(stored, self._identity):
             self.show(StateAndTrace(State.UNASSIGNED))
 
     def show(self, view: StateAndTrace) -> None:
-        """The state as it is now."""
+        """Publish the connector's state."""
         is_stored = _is_stored(view, self._statuses.connector(self._name), self._identity)
-        if self._said.note(None, view, is_stored=is_stored):
-            who = self._identity
-            self._statuses.put_connector(
-                self._name,
-                str(view.state),
-                who.worker_id,
-                self._group.generation,
-                mask(view.trace),
-                who.version,
-            )
+        if self._last_written.note(None, view, is_stored=is_stored):
+            status = _to_store(view, self._identity, self._group.generation)
+            self._statuses.put_connector(self._name, status)
 
     def put_tasks(self, tasks: list[dict[str, str]], stored: Sequence[Mapping[str, str]]) -> None:
-        """Write the tasks' settings, if they are others than those `stored`."""
+        """Write the tasks' settings if they differ from those `stored`."""
         if tasks != list(stored) and tasks != self._tasks:
             self._configs.put_tasks(self._name, tasks)
             self._tasks = tasks
 
     def stored_changed(self) -> None:
-        """Somebody else may have written tasks: what was written from here counts no more."""
+        """Forget the last write of tasks: another worker may have written since."""
         self._tasks = None
 
     def forget(self) -> None:
-        """The connector is deleted: nothing is known of it any more."""
-        self._said.clear()
+        """Delete everything about the connector, which was deleted."""
+        self._last_written.clear()
         self._tasks = None
         self._statuses.forget(self._name)
 
 
-class TaskStatuses:
-    """Of those tasks of one connector that run here, on the herder's thread."""
-
-    def __init__(
-        self,
-        name: str,
-        stores: Stores,
-        identity: WorkerIdentity,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._name = name
-        self._statuses = stores.statuses
-        self._group = stores.group
-        self._identity = identity
-        self._said = _Said(clock)
+class TaskStatuses(_Statuses):
+    """The statuses of one connector's tasks that run here; on the herder's thread."""
 
     def show(self, at: int, view: StateAndTrace) -> None:
-        """The state of task `at` as it is now."""
+        """Publish the state of task `at`."""
         is_stored = _is_stored(view, self._statuses.tasks(self._name).get(at), self._identity)
-        if self._said.note(at, view, is_stored=is_stored):
-            who = self._identity
-            self._statuses.put_task(
-                self._name,
-                at,
-                str(view.state),
-                who.worker_id,
-                self._group.generation,
-                mask(view.trace),
-                who.version,
-            )
+        if self._last_written.note(at, view, is_stored=is_stored):
+            status = _to_store(view, self._identity, self._group.generation)
+            self._statuses.put_task(self._name, at, status)
 
     def release(self, at: int) -> None:
-        """Task `at` has ended here for another worker, which may have shown it already."""
+        """Task `at` ended here and moves to another worker, which may have published it already."""
         stored = self._statuses.tasks(self._name).get(at)
         if stored is not None and stored.worker_id == self._identity.worker_id:
             self.show(at, StateAndTrace(State.UNASSIGNED))
 
     def add_topics(self, task: int, topics: Iterable[str]) -> None:
-        """Remember topics that a task has written."""
+        """Publish topics that a task has written (active topics, KIP-558)."""
         new = set(topics)
         if new:
             new -= self._statuses.topics(self._name)
@@ -153,7 +131,7 @@ class TaskStatuses:
 
 
 class GoneTasks:
-    """Deletes the statuses of tasks that are no more; on the leader, on the herder's thread."""
+    """Deletes the statuses of tasks that no longer exist; on the leader, on the herder's thread."""
 
     def __init__(
         self, statuses: StatusBackingStore, clock: Callable[[], float] = time.monotonic
@@ -163,7 +141,7 @@ class GoneTasks:
         self._deleted: dict[ConnectorTaskId, float] = {}
 
     def delete(self, snapshot: ConfigSnapshot, is_held: Callable[[ConnectorTaskId], bool]) -> None:
-        """Those beyond the configured tasks, once no worker holds them; again if need be."""
+        """Delete statuses beyond the configured tasks, once no worker holds the task."""
         now = self._clock()
         gone = {
             ConnectorTaskId(name, at)
@@ -177,6 +155,11 @@ class GoneTasks:
             if is_due and not is_held(task):
                 self._deleted[task] = now
                 self._statuses.forget_task(*task)
+
+
+def _to_store(view: StateAndTrace, who: WorkerIdentity, generation: int) -> StoredStatus:
+    trace = mask(view.trace) or None
+    return StoredStatus(str(view.state), who.worker_id, generation, trace, who.version or None)
 
 
 def _is_left_behind(stored: StoredStatus, who: WorkerIdentity) -> bool:

@@ -1,9 +1,9 @@
-"""The leader's plan: which worker runs which task, and what is known of the tasks of all workers.
+"""The leader's plan: which worker runs which task, and which tasks all workers hold.
 
-Runs on: worker. The member's thread makes the plan, once per generation, from what the members say
-of themselves and from the config topic; any thread reads it. It is the leader's knowledge of tasks
-that end elsewhere: nothing of a connector may be deleted, moved between tasks or altered while a
-worker still runs some of it.
+Runs on: worker. The member's thread makes the plan, once per generation, from the members' reports
+and the config topic; any thread reads it. From it the leader knows which tasks are still ending on
+other workers: until they have ended, their connector must not be deleted, its offsets must not be
+altered, and its partitions must not move between tasks.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Tasks = frozenset[ConnectorTaskId]
 class _Plan:
     """One value, so that other threads never see half of a plan.
 
-    `needed_offset`: so far some member has read the config topic. `urls`: where each task was
-    assigned. `held`: tasks that a member runs, ends or may start.
+    `needed_offset`: the furthest that any member has read the config topic. `urls`: the worker that
+    each task was assigned to. `held`: tasks that a member runs, ends or may start.
     """
 
     configured: Tasks = frozenset()
@@ -38,7 +38,7 @@ class _Plan:
 
 
 class TaskPlan:
-    """Of the generations in which this worker leads."""
+    """The plans of the generations in which this worker leads."""
 
     def __init__(
         self,
@@ -46,9 +46,9 @@ class TaskPlan:
         on_missing: Callable[[str, list[str]], object],
         allows_new: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`on_missing`: tasks of this connector, on any worker, miss these target topics.
+        """`on_missing`: tasks of this connector, on any worker, cannot find these target topics.
 
-        `allows_new`: whether tasks may start that no worker runs.
+        `allows_new`: whether tasks may start that no worker runs yet.
         """
         self._snapshot = snapshot
         self._on_missing = on_missing
@@ -56,7 +56,7 @@ class TaskPlan:
         self._plan = _Plan()
 
     def make(self, members: Mapping[str, MemberState]) -> Mapping[str, Assignment]:
-        """By member id, what each shall run. Called on the member's thread."""
+        """The assignment of each member, by member id. Called on the member's thread."""
         snapshot = self._snapshot()
         configured = self._allowed(snapshot, _all_of(each.tasks for each in members.values()))
         found = assign(
@@ -81,7 +81,7 @@ class TaskPlan:
         return found
 
     def is_outdated(self, snapshot: ConfigSnapshot) -> bool:
-        """Whether other tasks are configured, or what the leader had still to read was read."""
+        """Whether the configured tasks have changed, or the leader has caught up with members."""
         plan = self._plan
         has_caught_up = plan.config_offset < plan.needed_offset <= snapshot.end_offset
         return has_caught_up or self._allowed(snapshot, plan.held) != plan.configured
@@ -91,7 +91,7 @@ class TaskPlan:
         return configured if self._allows_new() else configured & held
 
     def holds(self, task: ConnectorTaskId) -> bool:
-        """Whether a worker runs, ends or may start it."""
+        """Whether a worker runs, ends or may start the task."""
         return task in self._plan.held
 
     def holds_any(self, connector: str) -> bool:
@@ -99,12 +99,12 @@ class TaskPlan:
         return any(task.connector == connector for task in self._plan.held)
 
     def url_of(self, task: ConnectorTaskId) -> str:
-        """The worker that it was assigned to; "" if there is none."""
+        """The worker that the task was assigned to; "" if none."""
         return self._plan.urls.get(task, "")
 
 
 def configured_tasks(snapshot: ConfigSnapshot) -> Tasks:
-    """All tasks of the config topic; those that run together are named by the lowest of them."""
+    """All tasks in the config topic; tasks that run together are listed by their lowest."""
     return frozenset(
         ConnectorTaskId(name, unit)
         for name in snapshot.connectors
@@ -113,7 +113,7 @@ def configured_tasks(snapshot: ConfigSnapshot) -> Tasks:
 
 
 def copying_tasks(snapshot: ConfigSnapshot) -> Tasks:
-    """Those of them that run on Spark."""
+    """The tasks that run on Spark."""
     return frozenset(
         ConnectorTaskId(name, number)
         for name, tasks in snapshot.tasks.items()

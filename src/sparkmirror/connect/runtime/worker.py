@@ -1,7 +1,7 @@
 """The worker's Spark: started when the first source connector needs it, and kept.
 
-Runs on: worker. Spark starts on a thread of its own, so that a stop need not wait for it: what
-still starts when the process ends, ends with it (its JVM reads the end of its input).
+Runs on: worker. Spark starts on a thread of its own, so that a stop need not wait for it: a Spark
+that is still starting ends with the process, because its JVM reads the end of its input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sparkmirror.spark.session import LOCAL, MASTER, SparkEngine
 
 log = logging.getLogger(__name__)
 
-# Nobody knows how many tasks users will ask for; in local mode a slot is but a thread that waits.
+# More than users will need. In local mode an unused slot costs only a waiting thread.
 SLOTS = 256
 
 Started = tuple[SparkEngine, LinkServer]
@@ -37,11 +37,11 @@ class Worker:
         self._is_local = settings.get(MASTER, LOCAL).startswith(LOCAL)
         self._lock = threading.Lock()
         self._start: _Start | None = None
-        # The last start that was given up: one JVM has one session at a time.
+        # The last start that was given up; the next one waits for it: a JVM has only one session.
         self._abandoned: _Start | None = None
 
     def get(self) -> Started:
-        """Start Spark, or wait until it is up; MirrorError says why it cannot start."""
+        """Start Spark if necessary, and wait until it is up. Raises MirrorError."""
         start = self.begin()
         try:
             return start.wait()
@@ -52,7 +52,7 @@ class Worker:
             raise
 
     def begin(self) -> _Start:
-        """Start Spark unless that has begun; does not wait."""
+        """Start Spark unless it has been started; does not wait."""
         with self._lock:
             if self._start is None:
                 self._start = _Start(self._make, self._abandoned)
@@ -60,14 +60,14 @@ class Worker:
             return self._start
 
     def raise_failure(self) -> None:
-        """Raise why Spark could not start, though nobody waits for it yet."""
+        """Raise the error if Spark could not start, even before a task waits for it."""
         start = self._start
         if start is not None:
             start.raise_failure()
 
     @property
     def is_up(self) -> bool:
-        """Whether it was started and tasks need not wait for it."""
+        """Whether Spark is up, so that tasks need not wait."""
         start = self._start
         return start is not None and start.started is not None
 
@@ -80,7 +80,7 @@ class Worker:
 
     @property
     def slots(self) -> int:
-        """How many tasks there is room for now. On a cluster its executors bring the slots."""
+        """How many tasks there is room for now. On a cluster the executors provide the slots."""
         if self._is_local:
             return self._slots
         engine = self.engine
@@ -89,25 +89,25 @@ class Worker:
         return self._slots if engine.has_dynamic_executors else engine.slots
 
     def give_up_start(self) -> None:
-        """Let those who wait for Spark go on without it; one that is up stays."""
+        """Release threads that wait for Spark to start; a Spark that is up stays."""
         start = self._start
         if start is not None and start.started is None:
             self.close()
 
     def close_if_elsewhere(self) -> None:
-        """End Spark if it is up and holds executors of a cluster."""
+        """Stop Spark if it is up and holds executors of a cluster."""
         start = self._start
         if start is not None and start.started is not None and not start.started[0].is_local:
             self.close()
 
     def check_alive(self) -> None:
-        """MirrorError when Spark was started and has ended by itself."""
+        """Raise MirrorError if Spark has ended by itself."""
         start = self._start
         if start is not None and start.started is not None:
             start.started[0].check_alive()
 
     def close(self) -> None:
-        """End Spark; all tasks must have ended. One that is starting is given up."""
+        """Stop Spark, or give up its start; all tasks must have ended."""
         with self._lock:
             start, self._start = self._start, None
             if start is not None:
@@ -126,7 +126,7 @@ class Worker:
 
 
 class _Start:
-    """One start of Spark, up to its end."""
+    """One run of Spark, from its start to its end."""
 
     def __init__(self, make: Callable[[], Started], earlier: _Start | None) -> None:
         self.started: Started | None = None
@@ -139,7 +139,7 @@ class _Start:
         self.thread = threading.Thread(target=self._run, name="spark-start", daemon=True)
 
     def wait(self) -> Started:
-        """Until it is up; MirrorError when it cannot start or is not wanted any more."""
+        """Wait until Spark is up; MirrorError if it cannot start or was given up."""
         self._done.wait()
         self.raise_failure()
         if self.started is None or self._is_given_up:
@@ -147,12 +147,12 @@ class _Start:
         return self.started
 
     def raise_failure(self) -> None:
-        """Raise what ended it; nothing while it starts or is up."""
+        """Raise the error of the start, if there was one."""
         if self._error is not None:
             raise self._error
 
     def give_up(self) -> None:
-        """End it; what still starts ends as soon as it is up."""
+        """Stop Spark; if it is still starting, it stops as soon as it is up."""
         with self._lock:
             self._is_given_up = True
             started, self.started = self.started, None
@@ -165,7 +165,7 @@ class _Start:
             self._earlier = None
         try:
             started = None if self._is_given_up else self._make()
-        # Whatever it is, whoever waits for Spark raises it on a thread that reports it.
+        # Any error is kept: the threads that wait for Spark raise and report it.
         except Exception as error:  # noqa: BLE001
             self._error = error
         else:

@@ -1,8 +1,8 @@
-"""Keeps one connector as its user wants it: running, paused, stopped or gone.
+"""Keeps one connector in its target state: running, paused, stopped or deleted.
 
-Runs on: worker, the leader, one thread per connector: whatever one of them waits for, the others
-and the REST API do not. A connector that cannot start is FAILED, and is tried again with back-off.
-Its tasks are not here: what they shall do goes to the config topic, from which workers start them.
+Runs on: worker, the leader, one thread per connector, so that one that waits holds up neither the
+others nor the REST API. A connector that cannot start is FAILED, and is retried with back-off. Its
+tasks are not here: their settings go to the config topic, from which workers start them.
 Mirrors: org.apache.kafka.connect.runtime.WorkerConnector.
 """
 
@@ -34,7 +34,7 @@ TARGET_EVENTS = {
     TargetState.PAUSED: ConnectorEvent.TARGET_PAUSED,
     TargetState.STOPPED: ConnectorEvent.TARGET_STOPPED,
 }
-# What the log says of each state that a user asked for.
+# Logged when a user has requested this state.
 ASKED = {
     TargetState.STARTED: "resumed",
     TargetState.PAUSED: "paused",
@@ -44,7 +44,7 @@ ASKED = {
 
 @dataclass(frozen=True, slots=True)
 class ConnectorTarget:
-    """What the config topic says of a connector; `tasks` are the settings of its tasks."""
+    """A connector in the config topic; `tasks` are the settings of its tasks."""
 
     config: ConnectorProps
     state: TargetState
@@ -53,9 +53,10 @@ class ConnectorTarget:
 
 @dataclass(slots=True, eq=False)
 class PendingRestart:
-    """Somebody asked for a restart; `done` is set when it was tried, `error` says how it failed.
+    """A requested restart; `done` is set after the attempt, `error` is why it failed.
 
-    `is_missed`: it was not tried, for whom it met had ended; another of its name may be there.
+    `is_missed`: there was no attempt because the connector had ended; a new one of the same name
+    may exist.
     """
 
     connector: bool
@@ -73,7 +74,7 @@ class PendingRestart:
 class WorkerConnector:
     """One connector; it is its connector's `ConnectorContext`.
 
-    `make` parses the settings; `leads` tells whether this worker leads for sure; `has_tasks`
+    `make` parses the settings; `leads` returns whether this worker certainly leads, `has_tasks`
     whether tasks of the connector run or end on any worker.
     """
 
@@ -90,28 +91,23 @@ class WorkerConnector:
     ) -> None:
         """`label`: its name in the log."""
         self.name = name
-        self._starts = starts or StartCounts()
         self._label = label or name
         self.connector: Connector | None = None
-        self._make = make
-        self._statuses = statuses
-        self._leads = leads
-        self._has_tasks = has_tasks
+        self._make, self._statuses = make, statuses
+        self._leads, self._has_tasks = leads, has_tasks
         self._stop_seconds = stop_seconds
         self._lock = threading.Lock()
         self._desired: ConnectorTarget | None = None
         self._restarts: list[PendingRestart] = []
-        self._is_leaving = False
-        self._has_ended = False
-        self._is_active = False
-        self._is_starting = False
+        self._is_leaving = self._has_ended = False
+        self._is_active = self._is_starting = False
         self._wake = threading.Event()
         self._seen: ConnectorTarget | None = None
         self._config: ConnectorProps | None = None
         self._states = connector_states()
-        # Of an earlier connector of this name, which was deleted.
+        # Whether statuses remain of an earlier connector of this name, which was deleted.
         self._must_forget = False
-        self._failures = StartFailures()
+        self._failures = StartFailures(starts)
         self._thread = threading.Thread(target=self._run, name=f"connector {name}", daemon=True)
 
     # -- for any thread ----------------------------------------------------------------------------
@@ -121,7 +117,7 @@ class WorkerConnector:
         self._thread.start()
 
     def want(self, desired: ConnectorTarget | None) -> bool:
-        """What it shall be from now on, None: gone; False when the thread has ended already."""
+        """Set the target, None: deleted. Return False if the thread has ended already."""
         with self._lock:
             if self._has_ended:
                 return False
@@ -131,7 +127,7 @@ class WorkerConnector:
             return True
 
     def restart(self, restart: PendingRestart) -> bool:
-        """Restart what it names, soon; False when the thread has ended already."""
+        """Restart soon. Return False if the thread has ended already."""
         with self._lock:
             if self._has_ended:
                 return False
@@ -140,39 +136,39 @@ class WorkerConnector:
             return True
 
     def leave(self) -> None:
-        """This worker leads no more, or ends: stop, without a word if somebody else leads now."""
+        """Stop: this worker ends or no longer leads; in the latter case write no status."""
         with self._lock:
             self._is_leaving = True
             self._wake.set()
 
     def join(self, seconds: float) -> bool:
-        """Wait for the thread; tells whether it ended."""
+        """Wait for the thread; return whether it ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     @property
     def has_ended(self) -> bool:
-        """Whether the thread is done."""
+        """Whether the thread has ended."""
         return self._has_ended and not self._thread.is_alive()
 
     @property
     def is_starting(self) -> bool:
-        """Whether the connector has only begun to start: it has nothing to store."""
+        """Whether the connector is still starting and so has nothing to store."""
         return self._is_starting
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing runs, nor begins, nor ends."""
+        """Whether the connector neither runs nor starts nor ends."""
         return not self._is_active
 
     # -- the connector's context -------------------------------------------------------------------
 
     def request_task_reconfiguration(self) -> None:
-        """Write the tasks' configurations soon, if they are others."""
+        """Write the tasks' configurations soon, if they have changed."""
         self._wake.set()
 
     def stored_tasks(self) -> Sequence[Mapping[str, str]]:
-        """Tasks that there may be as many of as before."""
+        """The stored tasks, if `tasks.max` has not changed since; else none."""
         desired = self._seen
         if desired is None:
             return ()
@@ -182,7 +178,7 @@ class WorkerConnector:
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        self._tell(self._statuses.take_over)
+        self._try_to_store(self._statuses.take_over)
         try:
             while self._step():
                 self._wake.wait(TICK_SECONDS)
@@ -192,45 +188,44 @@ class WorkerConnector:
             with self._lock:
                 self._has_ended = True
                 restarts, self._restarts = self._restarts, []
-            self._miss(restarts)
+            self._mark_missed(restarts)
             forget_owner(self)
 
     def _step(self) -> bool:
-        """Whether to go on."""
+        """One turn; return False if it was the last."""
         with self._lock:
             desired, is_leaving = self._desired, self._is_leaving
             restarts, self._restarts = self._restarts, []
         if is_leaving:
-            self._answer(restarts, NOT_NOW)
+            self._finish(restarts, NOT_NOW)
             self._leave(desired)
             return False
-        if not self._leads():  # not for sure: nothing stops, and nothing begins
-            self._answer(restarts, NOT_NOW)
+        if not self._leads():  # in doubt: nothing stops, and nothing starts
+            self._finish(restarts, NOT_NOW)
             return True
         if desired is None:
-            self._miss(restarts)
+            self._mark_missed(restarts)
             return self._remove()
-        if self._must_forget and not self._tell(self._forget):
+        if self._must_forget and not self._try_to_store(self._forget):
             return True
         if desired is not self._seen:
-            self._say_change(desired)
+            self._log_change(desired)
             self._seen = desired
             self._statuses.stored_changed()
         try:
-            self._bring(desired, restarts)
-        # Whatever ends a connector becomes its state; the others go on.
+            self._apply_target(desired, restarts)
+        # Whatever ends a connector becomes its state; the others continue.
         except (Exception, SystemExit) as error:  # noqa: BLE001
-            self._starts.failed()
             self._failures.failed(error)
             self._states.fire(ConnectorEvent.START_FAILED)
             mark = about_connector(EventKind.FAILED, self.name, self._label)
             log.error("connector %s failed: %s", self._label, error, extra=mark)  # noqa: TRY400
-        self._answer(restarts, self._failures.trace)
-        self._tell(lambda: self._publish(desired))
+        self._finish(restarts, self._failures.trace)
+        self._try_to_store(lambda: self._publish(desired))
         return True
 
-    def _say_change(self, desired: ConnectorTarget) -> None:
-        """What a user asked for leaves a trace in the log; of settings the names, no values."""
+    def _log_change(self, desired: ConnectorTarget) -> None:
+        """Log what a user has changed; of settings only the names, because values may be secret."""
         seen = self._seen
         if desired.state is not (TargetState.STARTED if seen is None else seen.state):
             mark = about_connector(EventKind.ACTION, self.name, self._label)
@@ -242,7 +237,7 @@ class WorkerConnector:
             names = ", ".join(sorted(changed))
             log.info("connector %s: settings changed: %s", self._label, names, extra=mark)
 
-    def _bring(self, desired: ConnectorTarget, restarts: Sequence[PendingRestart]) -> None:
+    def _apply_target(self, desired: ConnectorTarget, restarts: Sequence[PendingRestart]) -> None:
         has_changed = desired.config != self._config
         if has_changed:
             self._failures.forgive()
@@ -259,14 +254,14 @@ class WorkerConnector:
             self._start(desired)
 
     def _restart(self, restart: PendingRestart) -> None:
-        """It runs on if its refresh fails, and tries again by itself."""
+        """Refresh a running connector; if that fails, it keeps running and retries by itself."""
         mark = about_connector(EventKind.ACTION, self.name, self._label)
         log.info("connector %s: restart of %s", self._label, restart, extra=mark)
         with_tasks = bool(restart.tasks)
         event = ConnectorEvent.RESTART_WITH_TASKS if with_tasks else ConnectorEvent.RESTART
         self._states.fire(event)
         if with_tasks:
-            self._tell(self._show)
+            self._try_to_store(self._show)
         if self.connector is None:
             self._failures.forgive()
             return
@@ -275,19 +270,18 @@ class WorkerConnector:
 
     def _start(self, desired: ConnectorTarget) -> None:
         self._config = desired.config
-        self._starts.begin()
         with owned_by(self):
             connector = self._make(desired.config)
         self._is_active = True
         self._is_starting = True
         try:
             connector.connect()
-            # That may have taken long: somebody else may lead by now.
+            # Connecting may take long: another worker may lead by now.
             if self._leads():
                 connector.start(self)
                 self.connector = connector
                 self._states.fire(ConnectorEvent.STARTED)
-                self._starts.succeeded()
+                self._failures.counts.succeeded()
                 mark = about_connector(EventKind.STARTED, self.name, self._label)
                 log.info("connector %s started", self._label, extra=mark)
         finally:
@@ -310,13 +304,13 @@ class WorkerConnector:
             self._is_active = False
 
     @staticmethod
-    def _answer(restarts: Sequence[PendingRestart], failure: str) -> None:
+    def _finish(restarts: Sequence[PendingRestart], failure: str) -> None:
         for restart in restarts:
             restart.error = restart.error or failure
             restart.done.set()
 
     @staticmethod
-    def _miss(restarts: Sequence[PendingRestart]) -> None:
+    def _mark_missed(restarts: Sequence[PendingRestart]) -> None:
         for restart in restarts:
             restart.is_missed = True
             restart.done.set()
@@ -328,7 +322,7 @@ class WorkerConnector:
         self._show()
 
     def _show(self) -> None:
-        """What has not started yet has no state of its own, or the one that another worker left."""
+        """Publish the state, unless the connector has not started since this worker took over."""
         state = self._states.state
         if state is State.UNASSIGNED:
             return
@@ -336,22 +330,23 @@ class WorkerConnector:
         notice = "" if connector is None or state is not State.RUNNING else connector.notice
         self._statuses.show(StateAndTrace(state, self._failures.trace or notice))
 
-    def _tell(self, tell: Callable[[], None]) -> bool:
-        """Whether others know; if they do not, they are told at the next turn."""
+    def _try_to_store(self, store: Callable[[], None]) -> bool:
+        """Call `store`; return whether it succeeded. The next turn retries."""
         try:
-            tell()
+            store()
         except MirrorError as error:
             log.warning("connector %s: its state cannot be stored: %s", self._label, error)
-        except Exception:  # a mistake in what is told must not end what runs
+        except Exception:  # a bug in publishing must not end a connector that runs
             log.exception("connector %s: its state cannot be told", self._label)
         else:
             return True
         return False
 
     def _publish_tasks(self, desired: ConnectorTarget) -> None:
-        """No partition may be given to another task before its own has ended, wherever that runs.
+        """Write the tasks' settings; while partitions move, first none.
 
-        So if one moves, there are no tasks for a moment, until none runs any more.
+        A partition may move to another task only when its old task has ended, on any worker. So
+        there are no tasks until none runs any more.
         """
         tasks = self._tasks(desired)
         if tasks is None or not self._leads():
@@ -362,7 +357,7 @@ class WorkerConnector:
         self._statuses.put_tasks(tasks, desired.tasks)
 
     def _tasks(self, desired: ConnectorTarget) -> list[dict[str, str]] | None:
-        """The settings of all tasks; None: those that are stored stay."""
+        """The settings of all tasks; None: keep the stored ones."""
         if desired.state is TargetState.STOPPED:
             return []
         connector = self.connector
@@ -374,12 +369,15 @@ class WorkerConnector:
     # -- the end -----------------------------------------------------------------------------------
 
     def _remove(self) -> bool:
-        """Deleted. Whether to go on: it is wanted again, its tasks end, or others are not told."""
+        """Delete the connector. Return True if that must go on, or it has been created again.
+
+        It must go on while its tasks end, and until its statuses are deleted.
+        """
         self._halt()
         self._failures.forgive()
         self._config = None
         self._must_forget = True
-        if self._has_tasks() or not self._tell(self._forget):
+        if self._has_tasks() or not self._try_to_store(self._forget):
             return True
         mark = about_connector(EventKind.STOPPED, self.name, self._label)
         log.info("connector %s deleted", self._label, extra=mark)
@@ -399,4 +397,4 @@ class WorkerConnector:
             self._states.fire(ConnectorEvent.DEPOSED)
             return
         if self._states.fire(ConnectorEvent.RELEASED) is State.UNASSIGNED:
-            self._tell(lambda: self._statuses.show(StateAndTrace(State.UNASSIGNED)))
+            self._try_to_store(lambda: self._statuses.show(StateAndTrace(State.UNASSIGNED)))

@@ -1,4 +1,4 @@
-"""Topic settings of a flow as its target accepts them; what it refuses is learned from its errors.
+"""Topic settings of a flow as its target accepts them; its errors show what it rejects.
 
 Runs on: worker, on the connector's thread. The rules are in mirror/refused_settings.
 """
@@ -16,26 +16,26 @@ from sparkmirror.wire.protocol.error_codes import INVALID_CONFIG, INVALID_REQUES
 
 log = logging.getLogger(__name__)
 
-# ZooKeeper brokers answer INVALID_REQUEST where others answer INVALID_CONFIG.
+# ZooKeeper brokers return INVALID_REQUEST where others return INVALID_CONFIG.
 REFUSALS = (INVALID_CONFIG, INVALID_REQUEST)
 
 
 class AcceptedSettings:
-    """Remembers, until the next start, what the target refused and what it gets instead.
+    """Remembers, until the next start, what the target rejected and what it gets instead.
 
-    A value that is refused for one topic is refused for all, and so is every value of a setting
-    that the target does not know: each is warned of once.
+    A value that was rejected for one topic is omitted for all, as is every value of a setting that
+    the target does not know; each is logged once.
     """
 
     def __init__(self, flow: FlowName, target_alias: str) -> None:
         self._name = str(flow)
         self._target = target_alias
         self._substitutes: dict[tuple[str, str | None], str | None] = {}
-        # Names that the target does not know, whatever their value.
+        # Settings that the target does not know, whatever their value.
         self._unknown: set[str] = set()
 
     def learn(self, topic: str, settings: Mapping[str, str], error: BrokerError) -> bool:
-        """Whether the error names a setting that can be left out or changed: then try again."""
+        """Return whether the error names a setting that can be omitted or changed: then retry."""
         found = find_substitute(settings, str(error)) if error.code in REFUSALS else None
         if found is None:
             return False
@@ -43,7 +43,7 @@ class AcceptedSettings:
         if is_known or found.name in self._unknown:
             return True  # learned from another topic of the same request
         if (found.name, found.value) in self._substitutes:
-            return False  # what would be set instead was refused before
+            return False  # the target has rejected the substitute, too
         if found.is_unknown:
             self._unknown.add(found.name)
         else:
@@ -68,7 +68,7 @@ class AcceptedSettings:
         return {name: value for name, value in accepted.items() if value is not None}
 
     def of_changes(self, changes: Iterable[AlterConfig]) -> tuple[AlterConfig, ...]:
-        """Changes of a topic's settings; one that is left out stays as it is."""
+        """Changes of a topic's settings; a setting whose change is omitted stays as it is."""
         accepted = (self._change(change) for change in changes)
         return tuple(change for change in accepted if change is not None)
 

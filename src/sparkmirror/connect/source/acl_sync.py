@@ -1,7 +1,7 @@
-"""Carries access rules of topics over to their remote topics.
+"""Copies the ACLs of topics to their remote topics.
 
-Runs on: worker, on the connector's thread. The rules for rules are in mirror/acls; nothing is ever
-deleted on the target.
+Runs on: worker, on the connector's thread. mirror/acls decides which; nothing is ever deleted on
+the target.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SWITCH_OFF = "set sync.topic.acls.enabled=false"
 
 
 class AclSync:
-    """Access rules of one flow's topics; one round is `sync`."""
+    """The ACLs of one flow's topics; one round is `sync`."""
 
     def __init__(
         self,
@@ -56,17 +56,17 @@ class AclSync:
         self._source = source
         self._target = target
         self._complaints = WarnOnce(str(flow))
-        self._has_said_disabled = False
+        self._has_logged_disabled = False
 
     def sync(self) -> None:
-        """Create on the target what the source has and the target lacks.
+        """Create the ACLs that the source has and the target lacks.
 
         Raises:
-            KafkaError: one of the clusters does not tell its rules.
+            KafkaError: one of the clusters does not list its ACLs.
         """
         found = _describe(self._source, DESCRIBE)
         if found is None:
-            self._say_disabled()
+            self._log_disabled()
             return
         existing = _describe(self._target, ALTER)
         plan = plan_acls(
@@ -92,11 +92,11 @@ class AclSync:
                 errors[str(rule)] = describe_error(error, f"not created: {_shown(_binding(rule))}")
         self._complaints.report(errors)
 
-    def _say_disabled(self) -> None:
-        level = logging.DEBUG if self._has_said_disabled else logging.INFO
+    def _log_disabled(self) -> None:
+        level = logging.DEBUG if self._has_logged_disabled else logging.INFO
         text = "[%s] no authorizer on '%s', so no ACLs to copy; consider disabling ACL sync: %s"
         log.log(level, text, self._flow, self._flow.source, SWITCH_OFF)
-        self._has_said_disabled = True
+        self._has_logged_disabled = True
 
     def _no_place_for(self, plan: AclPlan) -> dict[str, str]:
         if not plan.create:

@@ -1,7 +1,7 @@
-"""Topics that are not copied because their names say that they were copied already.
+"""Topics that are not copied because their names look like those of copies.
 
-Runs on: worker, on the connector's thread. MirrorMaker 2 leaves them out without a word, also a
-topic of the source's own that merely begins like a copy: `backup.orders` in a flow to `backup`.
+Runs on: worker, on the connector's thread. MirrorMaker 2 omits them without a log line, even a
+topic of the source's own whose name only looks like a copy: `backup.orders` in a flow to `backup`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Cycles:
-    """Names the topics of one flow that are left out as cycles; one round is `look`."""
+    """Logs the topics of one flow that are omitted as cycles; one round is `look`."""
 
     def __init__(
         self, config: SourceConfig, topic_filter: TopicFilter, policy: ReplicationPolicy
@@ -28,14 +28,14 @@ class Cycles:
         self._config = config
         self._filter = topic_filter
         self._policy = policy
-        # Somebody wants these by name, so that leaving them out is a surprise.
+        # A user has named these topics, so omitting them deserves a warning.
         self._named = set(plain_names(config.topics))
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     def look(self, topics: Iterable[str]) -> set[str]:
-        """Say once of each of the source's `topics` that it is left out as a cycle; all of them."""
+        """Return the source's `topics` that are omitted as cycles; log each of them once."""
         found = {topic for topic in topics if self._is_left_out(topic)}
-        new, self._said = found - self._said, found
+        new, self._logged = found - self._logged, found
         for level, names in (
             (logging.WARNING, new & self._named),
             (logging.INFO, new - self._named),

@@ -1,8 +1,8 @@
-"""The source connector of one flow: which topics, their remote twins, and which task copies what.
+"""The source connector of one flow: its topics, their remote topics, and which task copies what.
 
-Runs on: worker, the leader, one thread per flow. One round is `look`; the thread repeats it. What
-the tasks shall copy is told to the connector's context, which gives it to the tasks.
-Mirrors: org.apache.kafka.connect.mirror.MirrorSourceConnector.
+Runs on: worker, the leader, one thread per flow. One round is `look`; the thread repeats it. After
+each, the connector's context writes the new task configurations.
+Mirrors: org.apache.kafka.connect.mirror.MirrorSourceConnector (KIP-382).
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ from sparkmirror.wire.admin.admin import Admin, TopicView, open_admins
 
 log = logging.getLogger(__name__)
 
-# A task that misses its target topic asks for a refresh; not more often than this.
+# The shortest interval between refreshes that tasks request because a target topic is missing.
 SOONEST_REFRESH_SECONDS = 5.0
-# Internal topics that were refused, or deleted, are created again with a refresh; not more often.
+# The shortest interval between attempts to create internal topics that were rejected or deleted.
 SOONEST_CREATE_SECONDS = 10.0
-# What a look at both clusters may take, for a user who waits for it.
+# How long a user's request waits for a refresh of both clusters.
 REFRESH_SECONDS = 55.0
-# For the heartbeats topic, which takes its connector a moment.
+# How long to wait for the heartbeats topic, which its connector is about to create.
 HEARTBEATS_SECONDS = 5.0
 HEARTBEATS_LOOK_SECONDS = 0.2
-# For an admin request that is under way when the connector stops.
+# How long to wait for an admin request in progress when the connector stops.
 LAST_REQUEST_SECONDS = 0.5
 
 
 class MirrorSourceConnector:
-    """Discovers topics, creates their remotes, and deals their partitions to tasks."""
+    """Discovers topics, creates their remote topics, and assigns their partitions to tasks."""
 
     task_class = "MirrorSourceTask"
 
@@ -66,7 +66,7 @@ class MirrorSourceConnector:
         self, spec: ConnectorSpec[SourceConfig], *, awaits_heartbeats: bool = False
     ) -> None:
         """`awaits_heartbeats`: another connector of this process is about to create the source's
-        heartbeats topic. Found later, it would not be copied before the next refresh.
+        heartbeats topic. If it were found later, it would be copied only after the next refresh.
         """
         self.spec = spec
         self._awaits_heartbeats = awaits_heartbeats
@@ -80,25 +80,25 @@ class MirrorSourceConnector:
         self._property_filter = make_config_property_filter(self.config)
         self._store = KafkaOffsetBackingStore.of(spec.worker, self.config)
         self._assignment: list[list[TopicPartition]] = []
-        # Whether the assignment is what the last look has found.
+        # Whether the assignment is the result of a round.
         self._is_assigned = False
-        # How they begin is said once.
+        # Partitions whose start positions have been logged.
         self._reported: set[TopicPartition] = set()
         self._stale = StalePositions()
         self._missing_topics = MissingTopics()
-        # The remote topic of every topic that has one, as of the last refresh.
+        # By source topic, its remote topic, as of the last refresh.
         self._remotes: dict[str, str] = {}
         self._notice = spec.elsewhere
         self._context: ConnectorContext | None = None
         self._look_job: Job | None = None
         self._lock = threading.Lock()
         self._misses_topics = threading.Event()
-        self._ticker = Scheduler(str(spec.flow))
+        self._scheduler = Scheduler(str(spec.flow))
         self._topics = SourceTopics(
             self.config, spec.worker, self.offset_syncs_topic, self.offset_map_topic
         )
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- lifecycle ---------------------------------------------------------------------------------
 
     @property
     def is_connected(self) -> bool:
@@ -106,10 +106,10 @@ class MirrorSourceConnector:
         return bool(self._admins)
 
     def connect(self) -> None:
-        """Open the admin connections; nothing is changed anywhere.
+        """Open the admin connections; changes nothing.
 
         Raises:
-            KafkaError: says of all clusters, if need be, why they cannot be reached.
+            KafkaError: which clusters cannot be reached, and why.
         """
         if not self.config.enabled or self.is_connected:
             return
@@ -121,12 +121,12 @@ class MirrorSourceConnector:
         self._use(*self._admins)
 
     def disconnect(self) -> None:
-        """Close what `connect` opened; the only step that is needed when nothing was started."""
+        """Close what `connect` opened. Enough if `start` was not called."""
         for admin in self._admins:
             admin.close()
 
     def _use(self, source: Admin, target: Admin, records: Admin | None = None) -> None:
-        """`records` is the cluster that records go to, if that is not the target."""
+        """`records`: the cluster that records go to, if that is not the target."""
         self._source, self._target, self._records = source, target, records
         name, policy, properties = self.spec.flow, self._policy, self._property_filter
         accepted = AcceptedSettings(name, self.config.target_alias)
@@ -139,9 +139,9 @@ class MirrorSourceConnector:
         self._start_report = StartReport(name, self.config, source)
 
     def start(self, context: ConnectorContext) -> None:
-        """Create what is missing, and go on looking for topics.
+        """Create what is missing, then refresh periodically.
 
-        Partitions stay with the tasks that have them, unless there may be more or fewer now.
+        Partitions stay with the tasks that have them, unless `tasks.max` has changed.
         """
         self._context = context
         if not self.config.enabled:
@@ -156,35 +156,35 @@ class MirrorSourceConnector:
         self._await_heartbeats()
         self.look()
         self._schedule()
-        self._ticker.start()
+        self._scheduler.start()
 
     def _await_heartbeats(self) -> None:
         topic = self._policy.heartbeats_topic()
         until = time.monotonic() + (HEARTBEATS_SECONDS if self._awaits_heartbeats else 0.0)
         while time.monotonic() < until and self._source.view_topic(topic) is None:
-            if self._ticker.wait_for_stop(HEARTBEATS_LOOK_SECONDS):
+            if self._scheduler.wait_for_stop(HEARTBEATS_LOOK_SECONDS):
                 return
 
     def stop(self) -> None:
-        """Look no more."""
-        self._ticker.stop()
+        """Stop refreshing."""
+        self._scheduler.stop()
 
     def join(self, seconds: float) -> bool:
-        """Wait for an admin request that is under way; tells whether it ended."""
-        has_ended = self._ticker.join(min(seconds, LAST_REQUEST_SECONDS))
+        """Wait for an admin request in progress; return whether it ended."""
+        has_ended = self._scheduler.join(min(seconds, LAST_REQUEST_SECONDS))
         self.disconnect()
         return has_ended
 
     @property
     def notice(self) -> str:
-        """What does not work beside the copy, else what users shall know though all is well."""
+        """What does not work although tasks copy, else a notice about the settings."""
         degraded = self.degraded if self._context is not None and self.config.enabled else ""
         return f"{DEGRADED}{degraded}" if degraded else self._notice
 
     @property
     def last_error(self) -> str:
-        """Why the last refresh or sync failed; empty when all of them went well."""
-        return self._ticker.last_error
+        """Why the last refresh or sync failed; empty if all of them succeeded."""
+        return self._scheduler.last_error
 
     @property
     def assignment(self) -> list[list[TopicPartition]]:
@@ -194,16 +194,16 @@ class MirrorSourceConnector:
 
     def task_configs(self) -> list[TaskSettings] | None:
         """Which partitions each task copies."""
-        return self._stale.tell(source_tasks(self.assignment)) if self._is_assigned else None
+        return self._stale.add_to(source_tasks(self.assignment)) if self._is_assigned else None
 
     def refresh(self) -> str:
-        """Look for changes now, on the thread that does so anyway; what failed."""
+        """Look for changes now, on the connector's thread; return what failed."""
         if not self.config.enabled or self._look_job is None:
             return ""
-        return self._ticker.run_and_wait(self._look_job, REFRESH_SECONDS)
+        return self._scheduler.run_and_wait(self._look_job, REFRESH_SECONDS)
 
     def refresh_soon(self, topics: Sequence[str]) -> None:
-        """A task misses target topics: somebody deleted them."""
+        """A task cannot find target topics: they were deleted."""
         mark = event(EventKind.GONE, flow=self.spec.flow, cluster=self.config.target_alias)
         log.warning(
             "[%s] missing on the target: %s", self.spec.flow, some_names(topics), extra=mark
@@ -211,28 +211,28 @@ class MirrorSourceConnector:
         self._misses_topics.set()
 
     def _schedule(self) -> None:
-        """Everything is done one after the other; the tasks copy meanwhile."""
-        config, ticker = self.config, self._ticker
-        ticker.repeat(
+        """Schedule the periodic jobs. They run one after the other, while the tasks copy."""
+        config, scheduler = self.config, self._scheduler
+        scheduler.repeat(
             "copying ACLs",
             config.sync_topic_acls_interval_seconds,
             self._acl_sync.sync,
             enabled=config.sync_topic_acls_enabled,
         )
-        ticker.repeat(
+        scheduler.repeat(
             "copying topic configs",
             config.sync_topic_configs_interval_seconds,
             lambda: self._config_sync.sync(self._remotes),
             enabled=config.sync_topic_configs_enabled,
         )
-        self._look_job = ticker.repeat(
+        self._look_job = scheduler.repeat(
             "refresh of topics",
             config.refresh_topics_interval_seconds,
             self.look,
             enabled=config.refresh_topics_enabled,
             delayed=True,
         )
-        ticker.repeat("refresh for a task", SOONEST_REFRESH_SECONDS, self._refresh_for_task)
+        scheduler.repeat("refresh for a task", SOONEST_REFRESH_SECONDS, self._refresh_for_task)
 
     def _refresh_for_task(self) -> None:
         if not self._misses_topics.is_set():
@@ -253,36 +253,37 @@ class MirrorSourceConnector:
 
     @property
     def offset_map_topic(self) -> str:
-        """Name of the topic for the offset map; empty: nobody would look for it elsewhere."""
+        """Name of the offset map topic; empty if records go to a cluster other than the target."""
         return "" if self._is_elsewhere else offset_map_topic(self.config.source_alias)
 
     def _schedule_internal_topics(self) -> None:
-        """Now, before any task writes to them, and with each refresh; copying never waits for it.
+        """Create internal topics now, before any task writes to them, and again with each refresh.
 
-        As in MirrorMaker 2 a refusal is only told; here it is also tried again.
+        Copying never waits for it. As in MirrorMaker 2 a rejection is only logged; here it is also
+        retried.
         """
-        job = self._ticker.repeat(
+        job = self._scheduler.repeat(
             "creating internal topics",
             max(self.config.refresh_topics_interval_seconds, SOONEST_CREATE_SECONDS),
             self._create_internal_topics,
             enabled=self.config.refresh_topics_enabled,
         )
-        self._ticker.run_soon(job)
-        self._ticker.run_due()
+        self._scheduler.run_soon(job)
+        self._scheduler.run_due()
 
     def _create_internal_topics(self) -> None:
         self._topics.create(self._source, self._target)
 
     @property
     def degraded(self) -> str:
-        """What does not work though tasks copy; empty if everything does."""
+        """What does not work although tasks copy; empty if everything works."""
         reasons = (self._remote_topics.refused, self._topics.refused)
         return "; ".join(reason for reason in reasons if reason)
 
     # -- one round ---------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Look at both clusters, create and grow remote topics, assign partitions to tasks."""
+        """List both clusters' topics, create and grow remote topics, assign partitions to tasks."""
         shown = self._missing_topics.complete(self._source.list_topics())
         if self._missing_topics.is_waiting:
             self._misses_topics.set()
@@ -291,7 +292,7 @@ class MirrorSourceConnector:
         self._stale.note_ids(source, self._store.load)
         counts = {name: view.partitions for name, view in source.items()}
         gone = self._remotes.keys() - counts.keys()
-        self._say_gone(gone - self._hidden.look(counts, gone, shown, cycles))
+        self._log_gone(gone - self._hidden.look(counts, gone, shown, cycles))
         target = self._remote_topics.bring_up(counts)
         if self._remote_topics.awaits_brokers:
             self._misses_topics.set()
@@ -302,7 +303,7 @@ class MirrorSourceConnector:
         self._assign(copyable)
 
     def refused_starts(self) -> list[str]:
-        """What would not resume at a stored position, before `start`; nothing is changed."""
+        """Before `start`: partitions without a stored position to resume at; changes nothing."""
         return self._start_report.refused(self._wants, self._store, self._target)
 
     def _report_starts(
@@ -311,17 +312,17 @@ class MirrorSourceConnector:
         new = sorted(set(wanted) - self._reported)
         self._reported = set(wanted)
         if new:
-            self._start_report.say(new, topics, self._store.load, self._stale.hold)
+            self._start_report.log_starts(new, topics, self._store.load, self._stale.hold)
 
     def _ask_for_remotes(self) -> None:
-        """Records that go elsewhere need topics there: its brokers create them, or nobody does.
+        """Make the brokers of another cluster that records go to auto-create the remote topics.
 
-        That is how it is with the producer of Kafka Connect.
+        As with Kafka Connect's producer, only the brokers create topics there.
         """
         if self._records is not None:
             self._records.ask_for_topics(self._remotes.values())
 
-    def _say_gone(self, topics: Set[str]) -> None:
+    def _log_gone(self, topics: Set[str]) -> None:
         if topics:
             log.warning(
                 "[%s] not copied from '%s' any more: %s; deleted, or filtered out",
@@ -344,7 +345,7 @@ class MirrorSourceConnector:
     def _copyable(
         self, source: Mapping[str, int], target: Mapping[str, int]
     ) -> list[TopicPartition]:
-        """Every source partition that has its place on the target."""
+        """Every source partition that has a partition of the same number on the target."""
         return [
             TopicPartition(topic, at)
             for topic in sorted(source)
@@ -357,7 +358,7 @@ class MirrorSourceConnector:
     # -- tasks -------------------------------------------------------------------------------------
 
     def _assign(self, wanted: Sequence[TopicPartition]) -> None:
-        """Which task copies what; each partition stays where it is."""
+        """Assign partitions to tasks; those already assigned stay where they are."""
         with self._lock:
             before = self._assignment
             if before:

@@ -1,7 +1,7 @@
-"""The worker's side of a copy task: what it is told when it starts, and when partitions change.
+"""The worker's side of a copy task: its start message, and changes of its partitions.
 
-Runs on: worker. The copying itself is done by Spark (spark/copy), which `TaskRunner` keeps running.
-Positions are read at the moment when the copy task calls in, and when it is given partitions.
+Runs on: worker. Spark does the copying (spark/copy); `TaskRunner` keeps it running. Positions are
+read when the copy task connects to the worker, and when it gets more partitions.
 Mirrors: org.apache.kafka.connect.mirror.MirrorSourceTask.
 """
 
@@ -26,20 +26,20 @@ from sparkmirror.spark.task_config import AssignedPartition, encode_assigned, st
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
 from sparkmirror.types import TopicPartition
 
-# How soon tasks elsewhere have a certificate, keytab or token that was renewed.
+# How soon executors on other machines get a renewed certificate, keytab or token.
 FILES_SECONDS = 10.0
 
 MakeRunner = Callable[[str, Callable[[], LinkMessage]], TaskRunner]
-"""Makes the runner of a task from its name and from what makes its start message."""
+"""Makes the runner of a task from its name and a function that makes its start message."""
 
 
 class SourceTaskSettings:
-    """What the copy tasks of one source connector have in common on this worker; for any thread."""
+    """What the copy tasks of one source connector share on this worker; for any thread."""
 
     def __init__(self, spec: ConnectorSpec[SourceConfig], store: KafkaOffsetBackingStore) -> None:
         self.spec = spec
         self.store = store
-        # Positions that are of deleted topics.
+        # Positions that belong to deleted topics.
         self._stale: dict[TopicPartition, int] = {}
         self._policy = flow_policy(spec.config)
         self._preparing = threading.Lock()
@@ -51,7 +51,7 @@ class SourceTaskSettings:
                 self.store.prepare_alone()
 
     def note_stale(self, task: Mapping[str, str]) -> None:
-        """Take in which positions are of deleted topics, as the settings of a task have it."""
+        """Note the positions of deleted topics that are listed in a task's settings."""
         self._stale |= stale_offsets(task)
 
     @property
@@ -61,13 +61,13 @@ class SourceTaskSettings:
 
     @property
     def offset_map_topic(self) -> str:
-        """Name of the topic for the offset map; empty: nobody would look for it elsewhere."""
+        """Name of the offset map topic; empty if records go to a cluster other than the target."""
         config = self.spec.config
         is_elsewhere = not config.producer.client.is_same_cluster(config.target_client)
         return "" if is_elsewhere else offset_map_topic(config.source_alias)
 
     def start_message(self, partitions: Sequence[TopicPartition]) -> LinkMessage:
-        """What a task that copies these needs to know; reads the positions."""
+        """All that a task needs to copy these partitions; reads their positions."""
         syncs = self.spec.config.emit_offset_syncs_enabled
         return start_message(
             self.spec.config.settings,
@@ -79,7 +79,7 @@ class SourceTaskSettings:
         )
 
     def with_positions(self, partitions: Sequence[TopicPartition]) -> list[AssignedPartition]:
-        """Where each of them goes, and on from which position."""
+        """The target partition and the stored position of each partition."""
         stored = self.store.load()
         rows = []
         for tp in partitions:
@@ -104,27 +104,27 @@ class MirrorSourceTask:
         make_runner: MakeRunner,
     ) -> None:
         self.runner: TaskRunner | None = None
-        # A task on Spark says what is wrong by its state and its log.
+        # A task on Spark reports errors through its state and its log.
         self.last_error = ""
         self._settings = settings
         self._number = number
         self._make_runner = make_runner
         self._lock = threading.Lock()
         self._partitions = list(partitions)
-        # For executors elsewhere, which have none; those of this machine have the worker's.
+        # For executors on other machines; those on this one read the worker's files.
         self._files: SecretFileSender | None = None
         self._files_at = 0.0
-        # The attempt that shall end: it runs for a moment yet.
+        # The attempt that `restart` has stopped; it still runs for a moment.
         self._ended_attempt = 0
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """Those that it copies."""
+        """The partitions that this task copies."""
         with self._lock:
             return list(self._partitions)
 
     def connect(self) -> None:
-        """Make the runner, which waits until Spark is up, and the offsets topic."""
+        """Make the runner, which waits until Spark is up, and create the offsets topic."""
         spec = self._settings.spec
         name = f"{spec.flow}|{spec.name}-{self._number}"
         self.runner = self._make_runner(name, self.start_message)
@@ -136,7 +136,7 @@ class MirrorSourceTask:
         self._running.start()
 
     def look(self) -> None:
-        """New connections of the task are to use files that were renewed."""
+        """Send renewed secret files to the executor, for its next connections."""
         if self._files is None or time.monotonic() < self._files_at:
             return
         self._files_at = time.monotonic() + FILES_SECONDS
@@ -149,10 +149,10 @@ class MirrorSourceTask:
         self.assign(assigned_partitions(configs[self._number]))
 
     def assign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Say over the link what is new and what is gone. Reads positions: before it says anything.
+        """Send added and revoked partitions over the link, after reading the positions.
 
-        A start message that is made at the same time may have the old partitions or the new ones;
-        the runner sends it before what is said here.
+        A start message made at the same time may have the old or the new partitions; the runner
+        sends it before these messages.
         """
         before = set(self.partitions)
         gone, new = sorted(before.difference(partitions)), sorted(set(partitions) - before)
@@ -200,7 +200,7 @@ class MirrorSourceTask:
         return set() if self.runner is None else self.runner.take_topics()
 
     def start_message(self) -> LinkMessage:
-        """Called when the copy task has called in, on its link's thread."""
+        """Called when the copy task has connected, on its link's thread."""
         message = self._settings.start_message(self.partitions)
         return message if self._files is None else message | self._files.all()
 

@@ -1,8 +1,8 @@
-"""Source topics that are suddenly missing from the list, all at once: deleted, or not known yet.
+"""Decides whether an empty list of source topics is real, or of a broker that has just started.
 
 Runs on: worker, on the connector's thread. A ZooKeeper broker that has just been restarted lists
-no topics until its controller has told it of them. Believed, that would take all partitions away
-from their tasks, and blame filters or rights.
+no topics until its controller has sent them. If that were believed, all tasks would lose their
+partitions, and the log would blame filters or permissions.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 
 from sparkmirror.wire.admin.admin import TopicView
 
-# An empty list is believed after so many seconds.
+# An empty list is believed after this time.
 BELIEVE_SECONDS = 15.0
 
 
 class MissingTopics:
-    """What the source listed last, from round to round."""
+    """The source's last list of topics."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -26,12 +26,12 @@ class MissingTopics:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the list is empty, and not believed yet: ask again soon."""
+        """Whether the list is empty and not believed yet: list again soon."""
         now = self._clock()
         return self._empty_since is not None and now - self._empty_since < BELIEVE_SECONDS
 
     def complete(self, listed: Mapping[str, TopicView]) -> Mapping[str, TopicView]:
-        """The list, or the last one that was not empty as long as an empty one is in doubt."""
+        """The list; while an empty one is not believed, the last one that was not empty."""
         if listed:
             self._empty_since = None
         elif self._empty_since is None:

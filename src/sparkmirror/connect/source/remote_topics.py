@@ -1,4 +1,4 @@
-"""Creates the remote topics of a flow, and lets them grow with their source topics.
+"""Creates the remote topics of a flow, and adds partitions when their source topics grow.
 
 Runs on: worker, on the connector's thread. The rules are in mirror/topics.
 """
@@ -34,10 +34,10 @@ from sparkmirror.wire.protocol.error_codes import INVALID_REPLICATION_FACTOR
 
 log = logging.getLogger(__name__)
 
-# What brokers that create topics may take for it; those that do not keep us waiting so long.
+# How long to wait for brokers to auto-create topics.
 AUTO_CREATE_SECONDS = 1.0
 LOOK_SECONDS = 0.05
-# How often the connector looks again, soon, for topics that brokers were asked to create.
+# How many early refreshes look for topics that brokers were asked to create.
 MOST_LOOKS = 4
 TOO_MANY_REPLICAS = (
     "set replication.factor to at most the number of brokers; trying again with the next refresh"
@@ -71,15 +71,15 @@ class RemoteTopics:
         self._complaints = WarnOnce(self._name, EventKind.BLOCKED)
         # Topics that brokers were asked to create, until they have the wanted settings.
         self._unsettled: dict[str, NewTopic] = {}
-        # Of topics that are not copied because they have no place on the target; empty if all have.
+        # Why some topics are not copied: no usable remote topic; empty if all are.
         self.refused = ""
         self._looks = 0
 
     def bring_up(self, source: Mapping[str, int]) -> dict[str, int]:
-        """Create and grow what these topics, with their partition counts, need on the target.
+        """Create and grow the remote topics of these topics, given with partition counts.
 
         Returns:
-            The partition counts of all topics of the target, afterwards.
+            The partition counts of the target's topics afterwards, except those not ready for use.
         """
         target = {name: view.partitions for name, view in self._target.list_topics().items()}
         plan = plan_topics(source, target, self._policy, self._config.source_alias)
@@ -107,7 +107,7 @@ class RemoteTopics:
             elif error.code == INVALID_REPLICATION_FACTOR:
                 too_many[remote] = error
             else:
-                wrong[remote] = _told(
+                wrong[remote] = _describe(
                     error, ResourceKind.REMOTE, CREATE, "trying again with the next refresh"
                 )
         created |= self._let_brokers_create(too_many, wanted, wrong)
@@ -115,7 +115,7 @@ class RemoteTopics:
         return created
 
     def _try_to_create(self, wanted: dict[str, NewTopic]) -> dict[str, BrokerError | None]:
-        """Create topics without the settings that the target refuses; each topic's error."""
+        """Create topics without the settings that the target rejects; return errors by topic."""
         outcome: dict[str, BrokerError | None] = {}
         left = list(wanted)
         while left:
@@ -138,11 +138,11 @@ class RemoteTopics:
         wanted: Mapping[str, NewTopic],
         wrong: dict[str, str],
     ) -> dict[str, int]:
-        """With auto.create.topics.enable, brokers create what MirrorMaker 2's producer writes to.
+        """Fall back to auto.create.topics.enable, as MirrorMaker 2's producer does.
 
-        They do so with their own numbers of replicas and partitions, and with default settings.
-        Partitions and settings are put right before anything is copied: records of a compacted
-        topic could be deleted in time otherwise.
+        Brokers then choose the numbers of replicas and partitions, and use default settings.
+        Partitions and settings are corrected before anything is copied: with
+        cleanup.policy=delete, a compacted topic would lose records.
         """
         if not refused:
             return {}
@@ -157,7 +157,7 @@ class RemoteTopics:
         return found | self._grow(grow, wrong)
 
     def _settle(self, target: Collection[str], wrong: dict[str, str]) -> set[str]:
-        """Put settings of topics right that brokers created; those that must not be used yet."""
+        """Correct the settings of auto-created topics; return those that cannot be used yet."""
         there = {remote: topic for remote, topic in self._unsettled.items() if remote in target}
         failed = self._put_settings(there.values())
         for remote in there.keys() - failed.keys():
@@ -172,7 +172,7 @@ class RemoteTopics:
         return set(failed)
 
     def _wait_for_brokers(self, topics: Collection[str]) -> dict[str, int]:
-        """Ask for the topics; those that appear, with their partition counts."""
+        """Ask brokers to create the topics; return those that appear, with partition counts."""
         self._target.ask_for_topics(topics)
         give_up_at = time.monotonic() + AUTO_CREATE_SECONDS
         while True:
@@ -197,9 +197,11 @@ class RemoteTopics:
         for remote, wanted in plan.create.items():
             settings = described[wanted.source_topic]
             if isinstance(settings, BrokerError):
-                # Without its settings a compacted topic would lose records on the target.
+                # Created without its settings, a compacted topic would lose records on the target.
                 otherwise = f"'{remote}' is not created before that"
-                wrong[remote] = _told(settings, ResourceKind.COPIED, DESCRIBE_CONFIGS, otherwise)
+                wrong[remote] = _describe(
+                    settings, ResourceKind.COPIED, DESCRIBE_CONFIGS, otherwise
+                )
                 continue
             configs = creation_configs(config_entries(settings), self._filter)
             replicas = self._config.replication_factor
@@ -215,7 +217,7 @@ class RemoteTopics:
                 log.info(text, self._name, remote, grown[remote], extra=mark)
             else:
                 otherwise = "the new partitions are not copied until it works"
-                wrong[remote] = _told(error, ResourceKind.REMOTE, ALTER, otherwise)
+                wrong[remote] = _describe(error, ResourceKind.REMOTE, ALTER, otherwise)
         return grown
 
     def _mark(self, kind: EventKind, remote: str) -> Mapping[str, object]:
@@ -236,8 +238,8 @@ def _not_copied(reasons: Sequence[str]) -> str:
     return f"{count} not copied: {reasons[0]}"
 
 
-def _told(error: BrokerError, place: ResourceKind, operation: Operation, otherwise: str) -> str:
-    """The error and what happens meanwhile: what the table of rights says, if one is missing."""
+def _describe(error: BrokerError, place: ResourceKind, operation: Operation, otherwise: str) -> str:
+    """The error and its consequence; after a denial, the one from the table of permissions."""
     return describe_error(
         error, otherwise, if_denied=consequence_without(Feature.COPY, place, operation)
     )

@@ -17,12 +17,12 @@ OFFSET_STORAGE_REPLICAS = "offset.storage.replication.factor"
 
 
 class SourceTopics:
-    """Creates them. `refused` says why one of them is not there; empty when nothing is wrong."""
+    """Creates the internal topics. `refused`: why one of them was rejected; empty if none was."""
 
     def __init__(
         self, config: SourceConfig, worker: WorkerConfig, syncs: str, offset_map: str
     ) -> None:
-        """`offset_map` is empty where there is none."""
+        """`offset_map` is empty if there is none."""
         self.refused = ""
         self._config = config
         self._worker = worker
@@ -30,12 +30,12 @@ class SourceTopics:
         self._offset_map = offset_map
 
     def create(self, source: Admin, target: Admin) -> None:
-        """Create those that are missing; KafkaError says of each why it is refused."""
+        """Create missing topics; KafkaError names those that were rejected, and why."""
         if not self._config.emit_offset_syncs_enabled:
             return
         try:
             ensure_internal_topics(self._wanted(source, target))
-        except TransportError:  # not refused, and tried again
+        except TransportError:  # not a rejection; retried
             raise
         except KafkaError as error:
             self.refused = str(error)

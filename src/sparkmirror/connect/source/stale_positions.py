@@ -1,9 +1,9 @@
-"""Positions of topics that were deleted and created anew, where only the worker can tell.
+"""Finds positions of deleted and recreated topics that only the worker can recognize.
 
-Runs on: worker; the leader notices, and the settings of the tasks carry it to the other workers.
-A position that names its topic's id is judged by the copy task, which sees the
-same ids: it may be of the new topic already. One without, as MirrorMaker 2 and REST write it, is
-stale if it was there when the worker saw another id, until a task stores others.
+Runs on: worker; the leader finds them, and task settings carry them to the other workers. The copy
+task checks positions with a topic id (KIP-516) itself, because it sees the same ids. A position
+without one, as MirrorMaker 2 and the REST API write it, is stale if it existed when the worker saw
+a new id, until a task stores a new position.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sparkmirror.wire.admin.admin import TopicView
 
 
 class StalePositions:
-    """What the worker knows of the source's topics, from round to round."""
+    """The topic ids of the source, and the positions that became stale with them."""
 
     def __init__(self) -> None:
         self._topic_ids: dict[str, bytes] = {}
@@ -27,7 +27,7 @@ class StalePositions:
     def note_ids(
         self, source: Mapping[str, TopicView], load: Callable[[], StoredPositions]
     ) -> None:
-        """Look for topics that came back under another id; then `load` tells all positions."""
+        """Look for topics whose id has changed; if there are any, `load` returns all positions."""
         known = self._topic_ids
         recreated = {
             name
@@ -40,25 +40,25 @@ class StalePositions:
                 for tp, position in load().items()
                 if tp.topic in recreated and position.provenance.topic_id is None
             }
-        # Brokers before 2.8, and some that have just been restarted, do not tell ids.
+        # Brokers before 2.8, and some that have just been restarted, return no ids.
         known.update({name: view.topic_id for name, view in source.items() if view.topic_id})
 
     def hold(self, tp: TopicPartition, position: StoredPosition | None) -> bool:
-        """Whether this position is of a topic that is gone."""
+        """Whether this position belongs to a deleted topic."""
         return is_stale(position, self._stale.get(tp))
 
     def take_from(self, tasks: Iterable[Mapping[str, str]]) -> None:
-        """What an earlier leader noticed."""
+        """Take over what an earlier leader found."""
         for task in tasks:
             self._stale |= stale_offsets(task)
 
-    def tell(self, tasks: Iterable[TaskSettings]) -> list[TaskSettings]:
-        """The same tasks, with what each has to know."""
+    def add_to(self, tasks: Iterable[TaskSettings]) -> list[TaskSettings]:
+        """The same tasks, with the stale positions of their partitions."""
         return [with_stale_offsets(task, self._stale) for task in tasks]
 
 
 def is_stale(position: StoredPosition | None, stale_offset: int | None) -> bool:
-    """Whether the position is the one that was there when its topic was found recreated."""
+    """Whether the position is the one that existed when its topic was found recreated."""
     if position is None or position.provenance.topic_id is not None:
         return False
     return position.next_offset == stale_offset

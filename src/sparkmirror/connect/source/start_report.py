@@ -1,4 +1,4 @@
-"""Tells at which positions the partitions of a flow begin, and refuses those that begin afresh.
+"""Logs where the partitions of a flow start, and with `--resume-only` rejects fresh starts.
 
 Runs on: worker. The copy tasks decide by the same facts at their start (spark/copy/copy_partition).
 """
@@ -29,30 +29,30 @@ log = logging.getLogger(__name__)
 
 IsStale = Callable[[TopicPartition, StoredPosition], bool]
 
-# A report must not hold up the copy: it leaves out what brokers do not tell within this time.
+# The report must not delay the copy: it omits what brokers do not return within this time.
 REPORT_SECONDS = 5.0
-# Without a response `--resume-only` refuses to start, so that it waits longer.
+# Without a response `--resume-only` does not start, so it waits longer.
 REFUSE_SECONDS = 30.0
 
 
 class StartReport:
-    """The beginnings of one flow."""
+    """The start positions of one flow."""
 
     def __init__(self, flow: FlowName, config: SourceConfig, source: Admin) -> None:
         self._flow = flow
         self._config = config
         self._source = source
 
-    def say(
+    def log_starts(
         self,
         partitions: Sequence[TopicPartition],
         topics: Mapping[str, TopicView],
         load: Callable[[], StoredPositions],
         is_stale: IsStale,
     ) -> None:
-        """Log how partitions begin.
+        """Log where partitions start.
 
-        Positions that cannot be read are no news here: the tasks read them next, and say why not.
+        Why positions cannot be read is not logged here: the tasks read them next, and report it.
         """
         try:
             starts = self._starts(partitions, topics, load(), REPORT_SECONDS, is_stale)
@@ -65,7 +65,7 @@ class StartReport:
     def refused(
         self, wants: Callable[[str], bool], store: KafkaOffsetBackingStore, target: Admin
     ) -> list[str]:
-        """A line for each partition, or several of a topic, that would begin afresh."""
+        """A line for each partition, or group of a topic's partitions, that would start afresh."""
         stored = store.load_existing(target, self._config.target_client)
         topics = {name: view for name, view in self._source.list_topics().items() if wants(name)}
         partitions = [
@@ -93,7 +93,7 @@ class StartReport:
 
 
 def refuse_fresh_starts(refused: Iterable[str]) -> None:
-    """Raise MirrorError with all these lines, if there are any."""
+    """Raise a MirrorError with these lines, if there are any."""
     lines = list(refused)
     if lines:
         listed = "\n".join(f"  {line}" for line in lines)

@@ -1,7 +1,7 @@
-"""Carries changed settings of topics over to their remote topics.
+"""Copies changed settings of topics to their remote topics.
 
-Runs on: worker, on the connector's thread. The rules are in mirror/config_sync; a topic that cannot
-be synced is named, and the others are.
+Runs on: worker, on the connector's thread. The rules are in mirror/config_sync; a topic that fails
+is logged, and does not affect the others.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Changes = tuple[AlterConfig, ...]
 
 
 def config_entries(settings: Iterable[TopicSetting]) -> list[ConfigEntry]:
-    """Settings as the cluster tells them, in the words of the rules."""
+    """Convert settings from a cluster's response to the type of mirror/config_sync."""
     return [
         ConfigEntry(name, value, ConfigSource(source), read_only, sensitive)
         for name, value, source, read_only, sensitive in settings
@@ -64,10 +64,10 @@ class ConfigSync:
         self._complaints = WarnOnce(self._name)
 
     def sync(self, remotes: Mapping[str, str]) -> None:
-        """Let each remote topic, by its source topic, have the settings that it should have.
+        """Bring the settings of these remote topics, by source topic, up to date.
 
         Raises:
-            KafkaError: one of the clusters cannot be asked at all.
+            KafkaError: one of the clusters does not respond, or denies the whole request.
         """
         errors: dict[str, str] = {}
         planned = self._plan(remotes, errors)
@@ -76,7 +76,7 @@ class ConfigSync:
         self._complaints.report(errors)
 
     def _alter(self, planned: Mapping[str, Changes], errors: dict[str, str]) -> dict[str, Changes]:
-        """Make the changes; those of topics that are worth another try, without what is refused."""
+        """Make the changes; return those to retry without the settings that were rejected."""
         planned = {at: self._accepted.of_changes(changes) for at, changes in planned.items()}
         changes = self._news(planned)
         outcomes = self._target.alter_topic_configs(
@@ -111,20 +111,20 @@ class ConfigSync:
         return planned
 
     def _news(self, planned: Mapping[str, Changes]) -> dict[str, Changes]:
-        """Leave out what remote topics have already."""
+        """Omit what remote topics have already."""
         left = dict(planned)
         for remote, settings in self._target.describe_topic_configs(planned).items():
             if _is_gone(settings):
                 del left[remote]
-            # Nothing is lost if that may not be known: MirrorMaker 2 never looks.
+            # A denial is harmless here: MirrorMaker 2 never compares either.
             elif not isinstance(settings, BrokerError):
                 left[remote] = changes_left(planned[remote], config_entries(settings))
         return {remote: changes for remote, changes in left.items() if changes}
 
 
-def _is_gone(answer: object) -> bool:
-    """Whether the topic was deleted, or is so new that not every broker knows it: next time."""
-    return isinstance(answer, BrokerError) and answer.code == UNKNOWN_TOPIC_OR_PARTITION
+def _is_gone(response: object) -> bool:
+    """Whether the topic was deleted, or is too new to be known to every broker."""
+    return isinstance(response, BrokerError) and response.code == UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _values(changes: Changes) -> dict[str, str]:

@@ -1,9 +1,9 @@
-"""Offsets as the REST API shows and changes them, whichever topic a connector keeps them in.
+"""Offsets as the REST API shows and changes them (KIP-875), in whichever topic they are.
 
-Runs on: worker, blocking, on whichever thread asks. A connector with `offsets.storage.topic` has a
-topic of its own; what that does not say is in the worker's (`mirror/positions/own_offsets`).
-Mirrors: org.apache.kafka.connect.storage.ConnectorOffsetBackingStore (4.3), but for one thing:
-positions are written to the connector's own topic only.
+Runs on: worker, blocking, on the caller's thread. A connector with `offsets.storage.topic` has a
+topic of its own (KIP-618); what that lacks is in the worker's (`mirror/positions/own_offsets`).
+Mirrors: org.apache.kafka.connect.storage.ConnectorOffsetBackingStore (4.3), except that positions
+are written only to the connector's own topic.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from sparkmirror.wire.admin.admin import Admin
 
 Parse = Callable[[str], AnySpec | None]
-"""The connector of that name as it is configured now; None: there is none."""
+"""Returns the current settings of the connector with this name; None if there is none."""
 
 
 class AllOffsets:
-    """The worker's topic, and those that connectors have for themselves."""
+    """The worker's topic, and the connectors' own topics."""
 
     def __init__(self, worker: WorkerConfig, parse: Parse) -> None:
         self._worker = worker
@@ -66,21 +66,21 @@ class AllOffsets:
         """Store an offset for each partition, or delete it (None).
 
         Raises:
-            KafkaError: it was not written, or not all of it.
+            KafkaError: some or all offsets were not written.
         """
         own, shared = self._own(connector, create=True), self.prepare()
         if own is None:
             shared.write(connector, rows)
             return
-        # Deletions in the worker's topic first: what is gone from the connector's own only would
-        # come back from there, for it is read where the other says nothing.
+        # Deletions go to the worker's topic first. It is read where the connector's own topic has
+        # nothing, so an offset deleted only in the own topic would come back.
         gone = [(partition, offset) for partition, offset in rows if offset is None]
         if gone:
             shared.write(connector, gone)
         own.write(connector, rows)
 
     def _own(self, connector: str, *, create: bool = False) -> ConnectorOffsets | None:
-        """The connector's own topic; None: it has none, or it is not there and not to be made."""
+        """The connector's own topic; None if it has none, or it is missing and not `create`."""
         parsed = self._parse(connector)
         worker = self._worker if parsed is None else with_own_offsets(self._worker, parsed.config)
         if worker is self._worker:

@@ -1,7 +1,7 @@
-"""What a worker's herder needs of the topics it keeps its state in, and of its group of workers.
+"""The interfaces of a worker's herder to the topics that keep its state, and to its group.
 
-Runs on: worker. Types only; the real ones are config_store, status_store, connector_offsets and
-membership.
+Runs on: worker. Types only; implemented by config_backing_store, status_backing_store, all_offsets
+and group.worker_group_member.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from sparkmirror.types import ConnectorTaskId
 
 
 class ConfigBackingStore(KeyTopic, Protocol):
-    """The config topic. Writes return when the topic has them; only the leader may write."""
+    """The config topic. Writes return when they are stored; only the leader may write."""
 
     def start(self) -> None:
-        """Create or check it, and read it to its end. MirrorError says why that fails."""
+        """Create or check the topic, and read it to its end. Raises MirrorError."""
 
     def stop(self) -> None: ...
     def snapshot(self) -> ConfigSnapshot: ...
     def claim(self) -> None:
-        """From now on no earlier leader can write; what it wrote is read."""
+        """Fence earlier leaders, and read what they wrote."""
 
     def on_change(self, callback: Callable[[], None]) -> None: ...
     def on_restart(self, callback: OnRestart) -> None: ...
@@ -55,31 +55,14 @@ class StatusBackingStore(Protocol):
     """The status topic. Writes do not wait."""
 
     def start(self) -> None:
-        """Create or check it, and read it to its end. MirrorError says why that fails."""
+        """Create or check the topic, and read it to its end. Raises MirrorError."""
 
     def stop(self) -> None: ...
     def connector(self, name: str) -> StoredStatus | None: ...
     def tasks(self, name: str) -> Mapping[int, StoredStatus]: ...
     def topics(self, name: str) -> set[str]: ...
-    def put_connector(  # noqa: PLR0917
-        self,
-        name: str,
-        state: str,
-        worker_id: str,
-        generation: int,
-        trace: str = "",
-        version: str = "",
-    ) -> None: ...
-    def put_task(  # noqa: PLR0917
-        self,
-        name: str,
-        task: int,
-        state: str,
-        worker_id: str,
-        generation: int,
-        trace: str = "",
-        version: str = "",
-    ) -> None: ...
+    def put_connector(self, name: str, status: StoredStatus) -> None: ...
+    def put_task(self, name: str, task: int, status: StoredStatus) -> None: ...
     def forget(self, name: str) -> None: ...
     def forget_task(self, name: str, task: int) -> None: ...
     def put_topic(self, topic: str, name: str, task: int, now_ms: int) -> None: ...
@@ -94,7 +77,7 @@ class OffsetBackingStore(Protocol):
 
 
 class GroupMembership(Protocol):
-    """The workers that share these topics. One of them leads."""
+    """This worker's membership in the group of workers that share these topics."""
 
     @property
     def is_leader(self) -> bool: ...
@@ -117,7 +100,7 @@ class GroupMembership(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """All of them, of one worker."""
+    """All stores of one worker, and its group."""
 
     configs: ConfigBackingStore
     statuses: StatusBackingStore

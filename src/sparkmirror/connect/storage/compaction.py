@@ -1,8 +1,8 @@
-"""Topics that state is kept in must be compacted: sees to it where a broker created them otherwise.
+"""Makes sure that topics which keep state are compacted, even if a broker auto-created them.
 
-Runs on: worker. A broker with auto.create.topics.enable creates a topic for whoever asks first,
-with cleanup.policy=delete: what is in it is gone after a week. Ours are put right. A topic that may
-be somebody else's is never touched: compaction would delete its records.
+Runs on: worker. A broker with auto.create.topics.enable creates a topic on the first request for
+it, with cleanup.policy=delete: its records are deleted after a week. Our topics are corrected. A
+topic that may belong to another program is never changed: compaction would delete its records.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ RANGE_SECONDS = 10.0
 
 
 def repair_cleanup(admin: Admin, topic: str, unseen: int = logging.DEBUG) -> str:
-    """See that `topic` is compacted; why it is not, empty when it is or cannot be looked at.
+    """Make sure that `topic` is compacted; return why it is not, "" if it is or is unknown.
 
-    `unseen` is the level of the log line about one that may not be looked at.
+    `unseen`: the level of the log line for a topic whose settings cannot be read.
     """
     settings = admin.describe_topic_configs([topic])[topic]
     if isinstance(settings, BrokerError):  # too new to be known everywhere, or not ours to see
@@ -61,5 +61,5 @@ def _is_empty(admin: Admin, topic: str) -> bool:
         return False
     partitions = [TopicPartition(topic, at) for at in range(view.partitions)]
     found = admin.log_ranges(partitions, RANGE_SECONDS).values()
-    # Of what is not known nothing is assumed. A log that was emptied had records, too.
+    # An unknown end counts as not empty, and so does a log whose records were all deleted.
     return all(not isinstance(each, KafkaError) and each.end == 0 for each in found)

@@ -1,32 +1,28 @@
-"""Connect's config topic: connectors, their tasks, what they shall be. Shared by all workers.
+"""Connect's config topic: connectors, their tasks and target states. Shared by all workers.
 
 Runs on: worker. Every worker follows the topic; only the leader writes, in transactions under the
-transactional id of a Connect leader, so that a new leader fences the one before.
+transactional id of a Connect leader, so that a new leader fences the one before (KIP-618).
+Mirrors: org.apache.kafka.connect.storage.KafkaConfigBackingStore.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from sparkmirror.batches.header import ATTRIBUTES, ATTRIBUTES_AT, CRC, CRC_AT, TRANSACTIONAL
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.entities import ConnectorProps, OnRestart
+from sparkmirror.connect.entities import OnRestart
 from sparkmirror.connect.group.session_keys import SessionKey
 from sparkmirror.connect.storage.config_records import (
     ConfigSnapshot,
     ConfigState,
     KeyValue,
     RestartRequest,
-    connector_records,
-    deletion_records,
-    logger_record,
-    restart_record,
     session_key_record,
-    target_state_record,
-    task_records,
 )
+from sparkmirror.connect.storage.config_writer import ConfigWriter
 from sparkmirror.connect.storage.kafka_based_log import KafkaBasedLog, now_ms
 from sparkmirror.connect.storage.storage_topics import StorageTopic, prepare_storage_topic
 from sparkmirror.errors import DeniedError, LocalProtocolError
@@ -44,15 +40,15 @@ from sparkmirror.wire.produce.transactional_writer import TransactionalWriter
 WRITE_SECONDS = 30.0
 
 
-class KafkaConfigBackingStore:
+class KafkaConfigBackingStore(ConfigWriter):
     """The config topic of one group of workers. For any thread.
 
-    `term` is a number that stands for this worker's leadership, None when it does not lead:
-    `Membership.term`. The first write of a term claims the topic; `claim` does so at once.
+    `term` returns the number of this worker's leadership, None when it does not lead:
+    `GroupPlace.term`. The first write of a term claims the topic; `claim` does so at once.
+    Callbacks run on the thread that follows the topic: they must neither block nor write.
 
-    Callbacks run on the following thread: they must neither block nor write.
-    All writes raise FencedError (we do not lead, or another worker has claimed: nothing was
-    written), BrokerError (refused) or TransportError (not done in time: it may be written).
+    All writes raise FencedError (we do not lead, or another worker has claimed the topic: nothing
+    was written), BrokerError (rejected) or TransportError (timed out: it may have been written).
     """
 
     def __init__(
@@ -64,15 +60,15 @@ class KafkaConfigBackingStore:
         term: Callable[[], int | None] = lambda: 0,
         feature: Feature = Feature.WORKER,
     ) -> None:
-        """`feature`: what needs the topic."""
+        """`feature`: what the topic is needed for; used in errors."""
         self.topic = topic.name
         self._wanted = topic
         self._tp = TopicPartition(topic.name, 0)
         self._client = client
         self._term = term
         self._feature = feature
-        # The last term in which we claimed. Whoever was fenced in it must see that it still leads,
-        # and call `claim`, before it writes again.
+        # The last term in which we claimed the topic. After being fenced in it, a worker must check
+        # that it still leads, and call `claim`, before it writes again.
         self._claimed: int | None = None
         self._claiming = threading.RLock()
         self._state = ConfigState()
@@ -101,44 +97,44 @@ class KafkaConfigBackingStore:
         self._started = True
 
     def stop(self) -> None:
-        """End the following; a write that is under way fails."""
+        """Stop following the topic; a write in progress fails."""
         self._writer.close()
         if self._followed is not None:
             self._followed.stop()
 
     @property
     def last_error(self) -> str:
-        """What keeps the topic from being read; empty while it is."""
+        """Why the topic cannot be read; empty while it can."""
         return "" if self._followed is None else self._followed.last_error
 
     def snapshot(self) -> ConfigSnapshot:
-        """The topic as far as it was read."""
+        """The topic as far as it has been read."""
         return self._snapshot
 
     def session_keys(self) -> Sequence[SessionKey]:
-        """The newest session key, and those whose signatures may still be met.
+        """The newest session key, and older ones that may still be in use (KIP-507).
 
-        One that this worker is writing is among them: others may read it before we do.
+        Includes one that this worker is writing: others may read it before we do.
         """
         read = self._snapshot.session_keys
         return (*read, *(key for key in self._announced if key not in read))
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Call after every change of the snapshot."""
+        """Call `callback` after every change of the snapshot."""
         self._callbacks.append(callback)
 
     def on_restart(self, callback: OnRestart) -> None:
-        """Call with (connector, include_tasks, only_failed) when a restart is asked for."""
+        """Call with (connector, include_tasks, only_failed) at each restart request (KIP-745)."""
         self._restart_callbacks.append(callback)
 
     def refresh(self, seconds: float = WRITE_SECONDS) -> None:
-        """Return when all was read that is in the topic now; TransportError if not in time."""
+        """Return when everything now in the topic has been read; TransportError on timeout."""
         self._running().refresh(seconds)
 
     # -- the leader's part -------------------------------------------------------------------------
 
     def claim(self) -> None:
-        """Fence whoever wrote before us, and read what it has written."""
+        """Fence the previous writer, and read what it has written."""
         with self._claiming:
             term = self._term()
             self._claimed = None
@@ -150,39 +146,13 @@ class KafkaConfigBackingStore:
             self._claimed = term
         self.refresh()
 
-    def put_connector(
-        self, name: str, config: ConnectorProps, target_state: str | None = None
-    ) -> None:
-        """Create the connector or replace its settings."""
-        self._write(connector_records(name, config, target_state))
-
-    def delete_connector(self, name: str) -> None:
-        """Delete the connector, its tasks and what it shall be."""
-        self._write(deletion_records(name))
-
-    def put_target_state(self, name: str, state: str) -> None:
-        """STARTED, PAUSED or STOPPED."""
-        self._write([target_state_record(name, state)])
-
-    def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
-        """Replace all tasks of the connector."""
-        self._write(task_records(name, configs))
-
-    def put_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
-        """Ask whoever runs the connector to restart it."""
-        self._write([restart_record(RestartRequest(name, include_tasks, only_failed))])
-
-    def put_logger(self, name: str, level: str) -> None:
-        """Set a logger's level on all workers."""
-        self._write([logger_record(name, level)])
-
     def put_session_key(self, key: SessionKey) -> None:
-        """Give all workers the key to sign with."""
+        """Distribute a new session key to all workers (KIP-507)."""
         self._announced = (key,)
         self._write([session_key_record(key)])
 
     def _write(self, rows: Sequence[KeyValue]) -> None:
-        """Return when the records were read back."""
+        """Write, and return when the records have been read back."""
         with self._claiming:
             term = self._term()
             if term is not None and (term != self._claimed or self._writer.must_claim):
@@ -203,10 +173,10 @@ class KafkaConfigBackingStore:
             raise LocalProtocolError(f"use '{self.topic}': the store was not started")
         return self._followed
 
-    # -- from the following thread -----------------------------------------------------------------
+    # -- on the thread that follows the topic ------------------------------------------------------
 
     def on_records(self, records: Sequence[Record], *, restarted: bool) -> None:
-        """Take in what came."""
+        """Apply new records."""
         if restarted:
             self._state = ConfigState()
         restarts = [self._state.apply(record.key, record.value) for record in records]
@@ -216,9 +186,9 @@ class KafkaConfigBackingStore:
             self._state.forget_loggers()
         self._snapshot = self._state.snapshot()
         if self._started:
-            self._tell([restart for restart in restarts if restart is not None and not restarted])
+            self._notify([restart for restart in restarts if restart is not None and not restarted])
 
-    def _tell(self, restarts: Sequence[RestartRequest]) -> None:
+    def _notify(self, restarts: Sequence[RestartRequest]) -> None:
         for changed in self._callbacks:
             changed()
         for restart in restarts:
@@ -227,7 +197,7 @@ class KafkaConfigBackingStore:
 
 
 def _batch(rows: Sequence[KeyValue]) -> bytearray:
-    """The records as one batch of a transaction; its CRC is made when it is stamped."""
+    """The records as one batch of a transaction; stamping it sets the CRC."""
     time_ms = now_ms()
     batch = encode([Record(at, time_ms, key, value) for at, (key, value) in enumerate(rows)])
     ATTRIBUTES.pack_into(batch, ATTRIBUTES_AT, TRANSACTIONAL)

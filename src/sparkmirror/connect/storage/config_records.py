@@ -1,17 +1,17 @@
-"""The records of Connect's config topic, and what they add up to.
+"""The records of Connect's config topic, and the state that they add up to.
 
 Runs on: worker. Pure. Mirrors: org.apache.kafka.connect.storage.KafkaConfigBackingStore (4.3).
 
     key                        value (JSON)                            null value
     connector-<name>           {"properties":{..}}                     the connector is deleted
     target-state-<name>        {"state":S,"state.v2":S2}               STARTED
-    task-<name>-<number>       {"properties":{..}}     counts when a commit follows
+    task-<name>-<number>       {"properties":{..}}     applies when a commit follows
     commit-<name>              {"tasks":<how many>}
-    restart-connector-<name>   {"include-tasks":b,"only-failed":b}     done once, by who reads it
-    logger-cluster-<logger>    {"level":L}                             the same
+    restart-connector-<name>   {"include-tasks":b,"only-failed":b}     KIP-745: once, when read
+    logger-cluster-<logger>    {"level":L}                             KIP-976: once, when read
     session-key                {"key":base64,"algorithm":A,"creation-timestamp":ms}
 
-The key tasks-fencing-<name> is for Connect's exactly-once support: passed over.
+The key tasks-fencing-<name> is for Connect's exactly-once source support (KIP-618): ignored.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ CONNECTOR, TARGET_STATE, TASK = "connector-", "target-state-", "task-"
 COMMIT, RESTART, LOGGER = "commit-", "restart-connector-", "logger-cluster-"
 SESSION_KEY = "session-key"
 STARTED, PAUSED, STOPPED = "STARTED", "PAUSED", "STOPPED"
-# Of digits: Java's tasks are numbered by ints.
+# Digits of a task number, which is a Java int.
 LONGEST_NUMBER = 10
 
 
 @dataclass(frozen=True, slots=True)
 class RestartRequest:
-    """Somebody asked for it."""
+    """A request to restart a connector, its tasks, or both (KIP-745)."""
 
     connector: str
     include_tasks: bool
@@ -49,11 +49,11 @@ class RestartRequest:
 
 @dataclass(frozen=True, slots=True)
 class ConfigSnapshot:
-    """The topic as it was at one moment. `loggers` has levels that were set since the start.
+    """The topic at one moment. `loggers` has levels that were set since the worker started.
 
     `session_keys` are the newest and the one before it.
 
-    A connector whose tasks were not all written has none.
+    A connector whose tasks have not all been written has none.
     """
 
     connectors: Mapping[str, ConnectorProps]
@@ -70,7 +70,7 @@ class ConfigSnapshot:
 def connector_records(
     name: str, config: ConnectorProps, target_state: str | None
 ) -> list[KeyValue]:
-    """The target state goes first, so that nobody starts what shall not run."""
+    """The target state comes first, or a connector created as stopped would start (KIP-980)."""
     state = [] if target_state is None else [target_state_record(name, target_state)]
     return [*state, _record(CONNECTOR + name, {"properties": dict(config)})]
 
@@ -80,7 +80,7 @@ def deletion_records(name: str) -> list[KeyValue]:
 
 
 def target_state_record(name: str, state: str) -> KeyValue:
-    # Workers before 3.5 know no STOPPED and look at "state" only.
+    # Workers before 3.5 do not know STOPPED and read only "state" (KIP-875).
     old = PAUSED if state == STOPPED else state
     return _record(TARGET_STATE + name, {"state": old, "state.v2": state})
 
@@ -107,7 +107,7 @@ def session_key_record(key: SessionKey) -> KeyValue:
 
 
 def _record(key: str, value: Mapping[str, Any] | None) -> KeyValue:
-    # Java writes a question mark for half a surrogate pair, which UTF-8 does not have.
+    # Half a surrogate pair does not exist in UTF-8; Java writes a question mark for it.
     data = None if value is None else json.dumps(value, separators=(",", ":")).encode()
     return key.encode(errors="replace"), data
 
@@ -116,14 +116,14 @@ def _record(key: str, value: Mapping[str, Any] | None) -> KeyValue:
 
 
 class ConfigState:
-    """What the records read so far add up to; owned by one thread."""
+    """The state after the records read so far; owned by one thread."""
 
     def __init__(self) -> None:
         self.end_offset = 0
         self._connectors: dict[str, ConnectorProps] = {}
         self._target_states: dict[str, str] = {}
         self._tasks: dict[str, list[Mapping[str, str]]] = {}
-        # Of tasks whose commit has not come.
+        # Settings of tasks whose commit record has not been read yet.
         self._written: dict[str, dict[int, Mapping[str, str]]] = {}
         self._loggers: dict[str, str] = {}
         self._session_keys: tuple[SessionKey, ...] = ()
@@ -140,11 +140,11 @@ class ConfigState:
         )
 
     def forget_loggers(self) -> None:
-        """Levels are for the workers that run when they are set."""
+        """Drop all levels: they apply only to workers that run when they are set (KIP-976)."""
         self._loggers.clear()
 
     def apply(self, key: bytes | None, value: bytes | None) -> RestartRequest | None:
-        """Take in one record; a restart that it asks for. One that makes no sense is told."""
+        """Apply one record and return the restart that it requests, if any; log a malformed one."""
         name = (key or b"").decode(errors="replace")
         document = _read(name, value)
         if name.startswith(CONNECTOR):
@@ -201,7 +201,7 @@ class ConfigState:
         if document is None:
             return
         if name not in self._connectors:
-            # Left over by a connector that was deleted: its own records are compacted away.
+            # Left over from a deleted connector, whose own records have been compacted away.
             self._remove(name)
             return
         count = document.get("tasks")
@@ -229,13 +229,13 @@ class ConfigState:
 def _restart(name: str, document: Mapping[str, Any] | None) -> RestartRequest | None:
     if document is None:
         return None
-    # A flag that is missing or odd counts as false.
+    # A missing or malformed flag counts as false.
     flags = [document.get(flag) is True for flag in ("include-tasks", "only-failed")]
     return RestartRequest(name, *flags)
 
 
 def _read(key: str, value: bytes | None) -> Mapping[str, Any] | None:
-    """The JSON object; None for a null value or one that is no object, which is told."""
+    """The JSON object; None for a null value. Anything else is logged and becomes {}."""
     if value is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""A topic that a thread follows: its records are handed over in order as they come.
+"""A topic that a thread follows, passing on its records in order as they arrive.
 
-Runs on: worker, on a thread of its own. For Connect's config and status topics: small, compacted,
-written by whoever leads and read by all workers.
+Runs on: worker, on a thread of its own. For Connect's config and status topics, which are small,
+compacted and read by all workers. Mirrors: org.apache.kafka.connect.util.KafkaBasedLog.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from sparkmirror.errors import DeniedError, KafkaError, MirrorError, TransportEr
 
 log = logging.getLogger(__name__)
 
-# How late workers see what another one wrote, at most.
+# The longest delay until workers see what another one wrote.
 POLL_SECONDS = 0.5
 READ_SECONDS = 60.0
-# How long a read that a caller waits for may lie dormant between two looks.
+# The pause between two reads while a caller waits.
 LOOK_SECONDS = 0.02
 RETRY_SECONDS = 1.0
 STOP_SECONDS = 5.0
 
 
 class Reader(Protocol):
-    """What is told of the records; on the following thread."""
+    """Receives the records, on the thread that follows the topic."""
 
     def on_records(self, records: Sequence[Record], *, restarted: bool) -> None:
-        """Records that came; `restarted`: the topic begins anew, forget all earlier ones."""
+        """New records; `restarted`: the topic was recreated, forget all earlier ones."""
 
 
 class KafkaBasedLog:
-    """Follows one topic. `last_error` says what keeps it from being read; empty while it is."""
+    """Follows one topic. `last_error`: why it cannot be read; empty while it can."""
 
     def __init__(
         self, config: ClientConfig, topic: str, partitions: int, reader: Reader, without: str
     ) -> None:
-        """`without`: what it means when this worker may not read the topic."""
+        """`without`: the consequence if this worker may not read the topic."""
         self.topic = topic
         self._without = without
         self.last_error = ""
         self._reader = reader
         self._follower = LogReader(config, topic, partitions, must_exist=True)
         self._changed = threading.Condition()
-        # Passes over the topic that were begun, and the last one that came to the end.
+        # The number of reads that have begun, and of the last one that reached the end.
         self._begun = 0
         self._completed = 0
         self._waiters = 0
@@ -57,7 +57,7 @@ class KafkaBasedLog:
         self._thread = threading.Thread(target=self._run, name=f"follow {topic}", daemon=True)
 
     def start(self) -> None:
-        """Read the topic to its end, then go on in the background.
+        """Read the topic to its end, then keep following it on the thread.
 
         Raises:
             KafkaError: it cannot be read.
@@ -67,13 +67,13 @@ class KafkaBasedLog:
         except DeniedError as error:
             self._follower.close()
             raise KafkaError(describe_error(error, self._without)) from error
-        except BaseException:  # also Ctrl-C: nobody stops what has not started
+        except BaseException:  # also Ctrl-C: `stop` is not called if `start` fails
             self._follower.close()
             raise
         self._thread.start()
 
     def refresh(self, seconds: float) -> None:
-        """Return when all was read that was in the topic at the time of the call.
+        """Return when everything that was in the topic at the time of the call has been read.
 
         Raises:
             TransportError: it takes too long.
@@ -83,7 +83,7 @@ class KafkaBasedLog:
         self.wait_for(lambda: self._completed >= wanted, seconds)
 
     def wait_for(self, condition: Callable[[], bool], seconds: float) -> None:
-        """Return when records that were read have made `condition` true; looks again at once.
+        """Read at once, and return when the records have made `condition` true.
 
         Raises:
             TransportError: it takes too long.
@@ -102,13 +102,13 @@ class KafkaBasedLog:
             raise TransportError(f"read '{self.topic}': not done in {seconds:g} s: {why}")
 
     def poll_soon(self) -> None:
-        """Look soon: something was written."""
+        """Read soon: something was written."""
         with self._changed:
             self._poll_asked = True
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """End the thread and close the connections; whoever waits hears that it was in vain."""
+        """End the thread and close the connections; waiting callers get a TransportError."""
         self._stopping.set()
         self._follower.cancel()
         with self._changed:
@@ -142,7 +142,7 @@ class KafkaBasedLog:
             self._read()
         except MirrorError as error:
             self._complain(str(error))
-        except Exception as error:  # a record that cannot be handled must not end the following
+        except Exception as error:  # a record that cannot be handled must not end the thread
             log.exception("[%s] reading failed", self.topic)
             self._complain(f"{type(error).__name__}: {error}")
 

@@ -1,7 +1,7 @@
-"""Reads an internal topic to its end, again and again, and each record once.
+"""Reads an internal topic to its end, repeatedly, and returns each record once.
 
-Runs on: worker, blocking, on the thread of whoever follows. The topics are compacted and small, so
-records are kept as they are and handed over in one piece.
+Runs on: worker, blocking, on the caller's thread. The topics are compacted and small, so each call
+returns all new records at once.
 """
 
 from __future__ import annotations
@@ -35,23 +35,40 @@ from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, er
 from sparkmirror.wire.protocol.fetch_messages import Limits
 
 KEEP_BYTES = 4 << 20
-# Of a batch's records, decompressed: settings and offsets are kilobytes.
+# The most that a batch may decompress to: settings and offsets are kilobytes.
 LIMIT_BYTES = 32 << 20
 
 
-class LogReader:
-    """A position in all partitions of a topic, read_committed, and the connections to go on.
+def read_topic(
+    config: ClientConfig, topic: str, partitions: int, seconds: float
+) -> Sequence[Record]:
+    """All committed records up to the ends of now, in order by partition.
 
-    Between two calls nothing is under way. Owned by one thread, but for `cancel`.
+    The topic must exist: one that cannot be found for a moment must not count as empty.
+
+    Raises:
+        TransportError: it takes too long.
+    """
+    reader = LogReader(config, topic, partitions, must_exist=True)
+    try:
+        return reader.catch_up(seconds)
+    finally:
+        reader.close()
+
+
+class LogReader:
+    """A position in all partitions of a topic, read_committed, and the connections to read on.
+
+    Does nothing between two calls. Owned by one thread, except for `cancel`.
     """
 
     def __init__(
         self, config: ClientConfig, topic: str, partitions: int = 1, *, must_exist: bool = False
     ) -> None:
-        """A topic that does not exist is an empty one, unless it `must_exist`."""
+        """A topic that does not exist counts as empty, unless it `must_exist`."""
         self.topic = topic
-        # Whether what `catch_up` returned last starts at the topic's beginning once more, because
-        # it was created anew, or records were deleted that we had not read: forget earlier ones.
+        # Whether the last `catch_up` started at the topic's beginning again, because the topic was
+        # recreated or unread records were deleted: forget all earlier records.
         self.restarted = False
         self._alias = config.alias
         self._must_exist = must_exist
@@ -67,31 +84,31 @@ class LogReader:
         self._open: set[TopicPartition] = set()
         self._records: list[Record] = []
         self._is_other_log = False
-        self._starts_anew = False
+        self._starts_over = False
         self._gave_up = False
         self._last_error: KafkaError | None = None
 
     def catch_up(self, seconds: float) -> Sequence[Record]:
-        """Records that came since the last call, up to the ends found now, in order by partition.
+        """Records added since the last call, up to the current ends, in order by partition.
 
         Raises:
-            TransportError: it takes too long. The next call goes on, and nothing is lost.
+            TransportError: it takes too long. The next call continues, and nothing is lost.
             BrokerError: the topic may not be read.
         """
         deadline = self._loop.clock() + seconds
         self._last_error = None
-        # Connections that were closed meanwhile are noticed before they are used.
+        # First notice connections that were closed since the last call.
         self._loop.run_once(0.0)
         self._read(deadline, seconds)
         while self._is_other_log:
             self._forget()
             self._read(deadline, seconds)
-        self.restarted, self._starts_anew = self._starts_anew, False
+        self.restarted, self._starts_over = self._starts_over, False
         records, self._records = self._records, []
         return records
 
     def cancel(self) -> None:
-        """Let a `catch_up` that is under way, and all later ones, fail soon; from any thread."""
+        """Make a `catch_up` in progress, and all later ones, fail soon; from any thread."""
         self._gave_up = True
 
     def close(self) -> None:
@@ -131,7 +148,7 @@ class LogReader:
         return is_complete or is_absent or is_refused or self._is_other_log or self._gave_up
 
     def _topic_error(self) -> int:
-        """Why the topic cannot be read; 0 also before there was an answer in this pass."""
+        """Why the topic cannot be read; 0 also before the first response of this pass."""
         if isinstance(self._last_error, DeniedError):
             return self._last_error.code
         is_looked_up = self._cluster.metadata.knows(self.topic)
@@ -143,7 +160,7 @@ class LogReader:
         self._epochs.clear()
         self._records.clear()
         self._is_other_log = False
-        self._starts_anew = True
+        self._starts_over = True
 
     @property
     def _what(self) -> str:
@@ -157,15 +174,15 @@ class LogReader:
     # -- from the fetcher --------------------------------------------------------------------------
 
     def request_fetch(self) -> bool:
-        """Only while there is something to read: no long poll is left behind."""
+        """Only while there is something to read, so that no long poll is left pending."""
         return bool(self._open)
 
     def request_take(self) -> bool:
-        """Always: what is read is not kept."""
+        """Always: records are decoded at once, so the buffer is free."""
         return True
 
     def on_records(self, records: Records) -> Taken:
-        """Decode at once; nothing of the buffer is kept."""
+        """Decode at once; keep no reference to the buffer."""
         bounds, _ = find_batches(records.view)
         next_offset = records.next_offset
         aborted = AbortedTransactions(records.aborted)
@@ -179,10 +196,10 @@ class LogReader:
         return Taken(next_offset, epoch)
 
     def on_round(self) -> None:
-        """Nothing waits for it."""
+        """Nothing to do."""
 
     def on_out_of_range(self, tp: TopicPartition, position: int | None, found: Range) -> int:
-        """The range of the log is known: go on where we were, if that is in it."""
+        """The log's range is known: continue at our position if it is within the range."""
         start, end, _ = found
         known = self._positions.get(tp)
         topic_id = self._cluster.metadata.topic_ids.get(self.topic)
@@ -199,15 +216,15 @@ class LogReader:
         return next_offset
 
     def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:
-        """What was read may be gone: read all of it again."""
+        """Records that we read may be gone (KIP-320): read everything again."""
         self._is_other_log = True
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:
-        """While we read it: what was read is about other records."""
+        """The topic was recreated while we read it: the records so far are of the old one."""
         self._is_other_log = True
 
     def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
-        """Kept for the message of a time-out."""
+        """Keep the error for the message of a timeout."""
         self._last_error = error
 
     def _stand(self, tp: TopicPartition, next_offset: int) -> None:
@@ -217,7 +234,7 @@ class LogReader:
 
 
 def _decode(batch: memoryview, aborted: AbortedTransactions) -> tuple[list[Record], int]:
-    """The records of a batch that count, and the offset after it."""
+    """The committed data records of a batch, and the offset after it."""
     if batch[MAGIC_AT] < 2:
         old, _ = decode_message(batch)
         return old, int.from_bytes(batch[:8], "big") + 1

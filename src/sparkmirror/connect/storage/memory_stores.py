@@ -1,35 +1,29 @@
-"""Connectors and statuses of a process that keeps nothing of them in Kafka.
+"""Configurations and statuses of a process that keeps them in memory, not in Kafka.
 
-Runs on: worker, where MirrorMaker 1 is replaced: it has no config topic, so neither its settings
-nor its passwords go to one. Mirrors: org.apache.kafka.connect.storage.Memory{Config,Status}
-BackingStore, which Connect's standalone mode has. Positions are in the offsets topic as always.
+Runs on: worker, when it replaces MirrorMaker 1. That has no config topic, so its settings and
+passwords must not go to one. Positions are in the offsets topic as always. Mirrors:
+org.apache.kafka.connect.storage.Memory{Config,Status}BackingStore of Connect's standalone mode.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from sparkmirror.connect.entities import ConnectorProps, OnRestart
+from sparkmirror.connect.entities import OnRestart
 from sparkmirror.connect.group.session_keys import SessionKey
 from sparkmirror.connect.storage.backing_stores import StoredStatus
 from sparkmirror.connect.storage.config_records import (
     ConfigSnapshot,
     ConfigState,
     KeyValue,
-    RestartRequest,
-    connector_records,
-    deletion_records,
-    logger_record,
-    restart_record,
     session_key_record,
-    target_state_record,
-    task_records,
 )
+from sparkmirror.connect.storage.config_writer import ConfigWriter
 
 
-class MemoryConfigBackingStore:
-    """Takes the records that would go to the config topic; for any thread."""
+class MemoryConfigBackingStore(ConfigWriter):
+    """Applies the records that would go to the config topic; for any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,37 +50,16 @@ class MemoryConfigBackingStore:
     def on_restart(self, callback: OnRestart) -> None:
         self._on_restart.append(callback)
 
-    def put_connector(
-        self, name: str, config: ConnectorProps, target_state: str | None = None
-    ) -> None:
-        self._write(connector_records(name, config, target_state))
-
-    def delete_connector(self, name: str) -> None:
-        self._write(deletion_records(name))
-
-    def put_target_state(self, name: str, state: str) -> None:
-        self._write([target_state_record(name, state)])
-
-    def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
-        self._write(task_records(name, configs))
-
-    def put_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
-        restart = RestartRequest(name, include_tasks, only_failed)
-        self._write([restart_record(restart)])
-
-    def put_logger(self, name: str, level: str) -> None:
-        self._write([logger_record(name, level)])
-
     def session_keys(self) -> Sequence[SessionKey]:
         return self._snapshot.session_keys
 
     def put_session_key(self, key: SessionKey) -> None:
         self._write([session_key_record(key)])
 
-    def _write(self, records: Iterable[KeyValue]) -> None:
+    def _write(self, rows: Sequence[KeyValue]) -> None:
         restarts = []
         with self._lock:
-            for key, value in records:
+            for key, value in rows:
                 restart = self._state.apply(key, value)
                 restarts += [] if restart is None else [restart]
                 self._state.end_offset += 1
@@ -99,7 +72,7 @@ class MemoryConfigBackingStore:
 
 
 class MemoryStatusBackingStore:
-    """Shows what was put; for any thread."""
+    """Returns what was put; for any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -124,28 +97,10 @@ class MemoryStatusBackingStore:
         with self._lock:
             return set(self._topics.get(name, ()))
 
-    def put_connector(  # noqa: PLR0917
-        self,
-        name: str,
-        state: str,
-        worker_id: str,
-        generation: int,
-        trace: str = "",
-        version: str = "",
-    ) -> None:
-        self._connectors[name] = StoredStatus(state, worker_id, generation, trace, version)
+    def put_connector(self, name: str, status: StoredStatus) -> None:
+        self._connectors[name] = status
 
-    def put_task(  # noqa: PLR0917
-        self,
-        name: str,
-        task: int,
-        state: str,
-        worker_id: str,
-        generation: int,
-        trace: str = "",
-        version: str = "",
-    ) -> None:
-        status = StoredStatus(state, worker_id, generation, trace, version)
+    def put_task(self, name: str, task: int, status: StoredStatus) -> None:
         with self._lock:
             self._tasks.setdefault(name, {})[task] = status
 

@@ -1,6 +1,7 @@
-"""Connect's offsets topic: where each partition's position is kept, on the target cluster.
+"""Connect's offsets topic on the target cluster, which has each partition's position.
 
-Runs on: worker. The copy tasks write it (spark/offsets/positions); this creates it and reads it.
+Runs on: worker. This module creates and reads it, the copy tasks write it
+(spark/offsets/positions). Mirrors: org.apache.kafka.connect.storage.KafkaOffsetBackingStore.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from typing import NamedTuple, Protocol
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.worker_config import WorkerConfig
+from sparkmirror.connect.storage.log_reader import read_topic
 from sparkmirror.connect.storage.storage_topics import (
     ADMIN_TIMEOUT_MS,
     bring_up_storage_topic,
     offsets_topic,
     prepare_storage_topic,
 )
-from sparkmirror.connect.storage.topic_reader import TopicReader
 from sparkmirror.errors import DeniedError, KafkaError, describe_error
 from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, consequence_without
 from sparkmirror.mirror.positions.own_offsets import OffsetsSettings, with_own_offsets
@@ -31,13 +32,13 @@ READ_SECONDS = 60.0
 
 
 class StoredPosition(NamedTuple):
-    """Where a partition's copy goes on, and which log that is of; empty where nobody wrote it."""
+    """Where the copy of a partition continues, and in which log, as far as that was stored."""
 
     next_offset: int
     provenance: Provenance = Provenance()
 
     def is_of(self, topic_id: bytes) -> bool:
-        """Whether it may be of the topic with this id."""
+        """Whether the position may belong to the topic with this id (KIP-516)."""
         return not topic_id or self.provenance.topic_id in (None, topic_id)
 
 
@@ -45,7 +46,7 @@ StoredPositions = Mapping[TopicPartition, StoredPosition]
 
 
 class ConnectorSettings(OffsetsSettings, Protocol):
-    """The part of a connector's settings that says whose positions they are, and where."""
+    """The settings of a connector that determine which positions are its own, and their topic."""
 
     @property
     def name(self) -> str: ...
@@ -54,7 +55,7 @@ class ConnectorSettings(OffsetsSettings, Protocol):
 
 
 class KafkaOffsetBackingStore:
-    """Positions of one connector. `shared` has those from before it had a topic of its own."""
+    """Positions of one connector. `shared`: those from before it had a topic of its own."""
 
     def __init__(
         self,
@@ -72,15 +73,15 @@ class KafkaOffsetBackingStore:
 
     @classmethod
     def of(cls, worker: WorkerConfig, config: ConnectorSettings) -> KafkaOffsetBackingStore:
-        """The worker's topic, or the connector's own with the worker's behind it."""
+        """The worker's topic, or the connector's own with the worker's as a fallback (KIP-618)."""
         shared = cls(worker, config.name, config.source_alias)
         own = with_own_offsets(worker, config)
         return shared if own is worker else cls(own, config.name, config.source_alias, shared)
 
     def prepare(self, admin: Admin, client: ClientConfig | None = None) -> None:
-        """Create the topic, or check the one that is there.
+        """Create the topic, or check the existing one.
 
-        `admin` asks the cluster of `client`; the worker's own may be another one.
+        `admin` is connected to the cluster of `client`; the worker's own may be another.
         """
         if self._shared is not None:
             self._shared.prepare(admin, client)
@@ -92,7 +93,7 @@ class KafkaOffsetBackingStore:
             self.partitions = prepare_storage_topic(worker.client, wanted)
 
     def prepare_alone(self) -> None:
-        """The same over a connection of its own, for a worker that runs tasks only."""
+        """`prepare` over a connection of its own, for a worker that only runs tasks."""
         if self._shared is not None:
             self._shared.prepare_alone()
         self.partitions = prepare_storage_topic(self._worker.client, offsets_topic(self._worker))
@@ -100,7 +101,7 @@ class KafkaOffsetBackingStore:
     def load_existing(
         self, admin: Admin, client: ClientConfig | None = None
     ) -> dict[TopicPartition, StoredPosition]:
-        """What `load` finds, before `prepare`: a topic that is not there is not created."""
+        """What `load` finds, but before `prepare`: a missing topic is not created."""
         worker = self._worker
         if client is None or client.is_same_cluster(worker.client):
             found = admin.view_topic(self.topic)
@@ -120,10 +121,9 @@ class KafkaOffsetBackingStore:
     def _over(
         self, found: dict[TopicPartition, StoredPosition]
     ) -> dict[TopicPartition, StoredPosition]:
-        """What this topic says, where it says something, else what was `found` in the other."""
-        reader = TopicReader(self._worker.client, self.topic, self.partitions)
+        """The positions in this topic, and for other partitions those `found` in the shared one."""
         try:
-            records = reader.read(READ_SECONDS)
+            records = read_topic(self._worker.client, self.topic, self.partitions, READ_SECONDS)
         except DeniedError as error:
             raise KafkaError(
                 describe_error(error, consequence_without(Feature.COPY, ResourceKind.OFFSETS, READ))
@@ -143,7 +143,7 @@ class KafkaOffsetBackingStore:
 
 def _decode(record: Record) -> StoredPosition | None:
     provenance = decode_provenance(record.headers)
-    # Only a task of ours writes -1: it has decided to start at offset 0, say of an empty log with
+    # Only our tasks write -1: start at offset 0, for example of a log that was empty with
     # auto.offset.reset=latest. Connect and MirrorMaker 2 read it as "no position".
     lowest = 0 if provenance is None else START
     last_offset = decode_offset_value(record.value, lowest)

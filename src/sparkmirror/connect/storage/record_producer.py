@@ -1,11 +1,11 @@
 """Writes small records to the internal topics of one cluster, from a thread of its own.
 
-Runs on: worker. Heartbeats and checkpoints go this way; the copy tasks have their own producers.
+Runs on: worker. For heartbeats, checkpoints and statuses; the copy tasks have their own producers.
 
-    send() -> inbox -> (wake) -> Producer -> on_done(None), or on_done(why it was refused)
+    send() -> inbox -> (wake) -> Producer -> on_done(None), or on_done(why it was rejected)
 
 Invariant A: every batch that `send` took is reported exactly once, whatever happens to the thread.
-Invariant B: what waits for its cluster waits as long as it takes; only `close` gives it up.
+Invariant B: a batch waits for its cluster without a limit, until `close` or the end of the lease.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from sparkmirror.wire.protocol.error_codes import error_code
 
 log = logging.getLogger(__name__)
 
-# A topic just created has no leader for a moment, a restarted broker is away for a few seconds.
+# Shorter waits are normal: a new topic has no leader for a moment, a broker restarts in seconds.
 BLOCKED_SECONDS = 5.0
-# The whole producer was refused (no right to write idempotently): asked again this often.
+# How often to retry if the whole producer is rejected (no permission to write idempotently).
 RESTART_SECONDS = 5.0
 NO_LEASE = "the worker does not know that it is in its group: nothing is written"
-# How soon the end of the lease, and a new one, are noticed. Between, `guard` holds back every byte.
+# How soon the lease's end or renewal is noticed; `before_write` checks it before every write.
 LEASE_SECONDS = 0.2
 CLOSE_SECONDS = 5.0
 MISSING = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
@@ -55,7 +55,7 @@ KeyValueTime = tuple[bytes | None, bytes | None, int]
 
 @dataclass(slots=True, eq=False)
 class _Batch:
-    """What one `send` brought."""
+    """The records of one `send`."""
 
     tp: TopicPartition
     data: bytearray
@@ -70,8 +70,8 @@ class _Batch:
 class RecordProducer:
     """One producer for several threads; every partition's records keep the order of the calls.
 
-    `last_error` says what keeps records from being stored; it is empty while they are.
-    `missing` has the topics that records wait for because the cluster does not know them.
+    `last_error`: why records cannot be stored; empty while they can.
+    `missing`: topics that records wait for because the cluster does not know them.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class RecordProducer:
         without: Mapping[str, str] | None = None,
         lease: Lender = for_ever,
     ) -> None:
-        """`without` says of topics what happens as long as the right to write them is missing.
+        """`without`: by topic, the consequence of a missing permission to write.
 
-        When `lease` is over, what waits fails: another worker may have written newer records.
+        When `lease` is over, waiting records fail: another worker may have written newer ones.
         """
         self.last_error = ""
         self._without = without or {}
@@ -93,7 +93,7 @@ class RecordProducer:
         self._name = name
         self._changed = threading.Condition()
         self._inbox: list[_Batch] = []
-        # In the order in which they came.
+        # In the order of the calls.
         self._waiting: dict[_Batch, None] = {}
         self._ended: KafkaError | None = None
         self._closing = threading.Event()
@@ -101,7 +101,7 @@ class RecordProducer:
         self._thread = threading.Thread(target=self._run, name=f"writer {name}", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, which connects when there is something to write."""
+        """Start the thread, which connects when there are records to write."""
         self._waker, woken = socket.socketpair()
         self._waker.setblocking(False)
         woken.setblocking(False)
@@ -116,12 +116,10 @@ class RecordProducer:
         on_done: OnDone | None = None,
         headers: RecordHeaders = (),
     ) -> None:
-        """Write records (key, value, timestamp in ms) as one batch; returns at once.
+        """Write records (key, value, timestamp in ms), each with these headers, as one batch.
 
-        Each of them gets these headers.
-
-        `on_done` is called on the writer's thread, with None when the records are stored, else with
-        the reason why they never will be. It must not block nor raise.
+        Returns at once. `on_done` is called on the writer's thread, with None when the records are
+        stored, else with the reason why they never will be. It must neither block nor raise.
 
         Raises:
             KafkaError: the writer is closed, or died; `on_done` is not called.
@@ -141,13 +139,13 @@ class RecordProducer:
 
     @property
     def waiting(self) -> int:
-        """Batches that are neither stored nor refused."""
+        """The number of batches that are neither stored nor rejected."""
         return len(self._waiting)
 
     def flush(self, seconds: float) -> bool:
-        """Wait until all that was sent before is stored or refused; tells whether it is.
+        """Wait until all batches sent before are stored or rejected; return whether they are.
 
-        Not to be called on the writer's thread.
+        Must not be called on the writer's thread.
         """
         with self._changed:
             sent = list(self._waiting)
@@ -155,7 +153,7 @@ class RecordProducer:
             return settled and self._ended is None
 
     def close(self) -> None:
-        """End the thread; what still waits is reported as not written."""
+        """End the thread; batches that still wait are reported as not written."""
         self._closing.set()
         with self._changed:
             self._wake()
@@ -176,20 +174,20 @@ class RecordProducer:
                     continue
                 self._write()
                 self._closing.wait(RESTART_SECONDS if self.last_error else 0.0)
-        except Exception as error:  # whoever waits for a record must hear of it (invariant A)
+        except Exception as error:  # every batch must be reported (invariant A)
             log.exception("[%s] the writer of internal topics died", self._name)
             why = KafkaError(f"the writer of {self._name} died: {type(error).__name__}: {error}")
         self._end(why)
 
     def _write(self) -> None:
-        """Write until closed, or until the producer as a whole is refused."""
+        """Write until closed, or until the producer as a whole is rejected."""
         session = _Session(self, self._config, self._woken)
         session.loop.before_write = self._check_lease
         try:
             while not self._closing.is_set() and not is_over(self._lease):
                 session.loop.run_once(1.0 if self._lease is for_ever else LEASE_SECONDS)
         except MirrorError as error:
-            self.say(str(error))
+            self.log_error(str(error))
             self._fail_all(error if isinstance(error, KafkaError) else KafkaError(str(error)))
         finally:
             session.close()
@@ -197,13 +195,13 @@ class RecordProducer:
     # -- from the session --------------------------------------------------------------------------
 
     def take(self) -> list[_Batch]:
-        """What came since the last call."""
+        """The batches added since the last call."""
         with self._changed:
             taken, self._inbox = self._inbox, []
         return taken
 
     def settle(self, batch: _Batch, error: KafkaError | None) -> None:
-        """The fate of one batch is known. Whoever waits in `flush` sees what `on_done` has done."""
+        """Report one batch; `flush` returns only after `on_done` has run."""
         try:
             batch.report(error)
         finally:
@@ -211,19 +209,19 @@ class RecordProducer:
                 del self._waiting[batch]
                 self._changed.notify_all()
 
-    def say_of(self, topic: str, error: KafkaError) -> None:
-        """Log an answer of the cluster; of a denial also what happens meanwhile."""
+    def log_rejection(self, topic: str, error: KafkaError) -> None:
+        """Log the cluster's error for a topic; after a denial, with its consequence."""
         without = self._without.get(topic, "trying again")
-        self.say(describe_error(error, if_denied=without))
+        self.log_error(describe_error(error, if_denied=without))
 
-    def say(self, error: str) -> None:
-        """Log what is in the way, once until something else is or records are stored again."""
+    def log_error(self, error: str) -> None:
+        """Log why records are not stored, once until the error changes or records are stored."""
         if error != self.last_error and not self._closing.is_set():
             self.last_error = error
             log.warning("[%s] %s", self._name, error)
 
     def note_missing(self, topic: str, error: KafkaError | None) -> None:
-        """Why records of `topic` wait, None when they do not."""
+        """Note whether records of `topic` wait because it is missing; None: they do not wait."""
         code = error.code if isinstance(error, BrokerError) else 0
         if error_code(code).name in MISSING:
             self.missing |= {topic}
@@ -255,7 +253,7 @@ class RecordProducer:
 
     def _wake(self) -> None:
         if self._waker is not None:
-            with suppress(BlockingIOError):  # full: the thread has not noticed yet, but will
+            with suppress(BlockingIOError):  # full: the thread is about to wake up anyway
                 self._waker.send(b"\0")
 
     def _closed(self) -> KafkaError:
@@ -295,7 +293,7 @@ class _Session:
         return self._woken.fileno()
 
     def on_ready(self, events: int) -> None:
-        """Somebody has sent something, or closes."""
+        """Another thread has called `send` or `close`."""
         self._woken.recv(4096)
         self._append()
 
@@ -308,28 +306,28 @@ class _Session:
     # -- from the producer -------------------------------------------------------------------------
 
     def on_stored(self, tp: TopicPartition, batch: ProducerBatch[_Batch]) -> None:
-        """Tell the sender."""
+        """Report success to the sender."""
         self._writer.last_error = ""
         self._writer.settle(batch.payload, None)
 
     def on_rejected(
         self, tp: TopicPartition, batch: ProducerBatch[_Batch], error: BrokerError
     ) -> Replacement:
-        """Will never be stored: tell the sender, and continue with the others."""
-        self._writer.say_of(tp.topic, error)
+        """Report the error to the sender, and continue with the other batches."""
+        self._writer.log_rejection(tp.topic, error)
         self._writer.settle(batch.payload, error)
         return []
 
     def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
-        """Waiting is no news, waiting for long is."""
+        """Log a denial at once, other errors only if the wait is long."""
         if error is None:
             self._blocked_since.pop(tp, None)
             self._writer.note_missing(tp.topic, None)
             return
         if isinstance(error, DeniedError):
-            self._writer.say_of(tp.topic, error)
+            self._writer.log_rejection(tp.topic, error)
             return
         now = self.loop.clock()
         if now - self._blocked_since.setdefault(tp, now) >= BLOCKED_SECONDS:
             self._writer.note_missing(tp.topic, error)
-            self._writer.say(f"{error}; trying again")
+            self._writer.log_error(f"{error}; trying again")

@@ -1,7 +1,7 @@
-"""What Connect stores after heartbeats and checkpoints were written: an offset that is always 0.
+"""The source offsets that Connect stores for heartbeats and checkpoints; they are always 0.
 
-Runs on: worker. Nobody reads it; it is there so that the offsets topic holds what MirrorMaker 2
-leaves in it. The positions of the copy are written by the copy tasks.
+Runs on: worker. Nothing reads them; they make the offsets topic hold what MirrorMaker 2 writes
+there. The copy tasks write the positions of the copy themselves.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ OFFSET = encode_offset_value(0)
 class SourceOffsets:
     """Keys whose records were stored since the last `store`; for any thread.
 
-    `noted` is how many records were stored in all. `own` writes them when `writer`, which writes
-    the records, does so to another cluster than the worker's.
+    `noted`: the number of records stored since the start. `own`: a producer for the worker's
+    cluster, if `writer`, which writes the records themselves, writes to another one.
     """
 
     def __init__(
@@ -38,13 +38,13 @@ class SourceOffsets:
         self.noted = 0
 
     def note(self, key: bytes) -> None:
-        """A record of this key was stored."""
+        """A record with this key was stored."""
         with self._lock:
             self._keys[key] = None
             self.noted += 1
 
     def store(self, partitions: int) -> None:
-        """Write what was noted to the offsets topic, which has so many partitions.
+        """Write the noted keys to the offsets topic, which has this number of partitions.
 
         Raises:
             KafkaError: the writer is closed, or died.
@@ -65,7 +65,7 @@ class SourceOffsets:
             self._own.start()
 
     def flush(self, seconds: float) -> bool:
-        """Wait until what was written is stored; tells whether it is."""
+        """Wait until all offsets are stored; return whether they are."""
         return (self._own or self._writer).flush(seconds)
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class SourceOffsets:
 def own_writer(
     worker: WorkerConfig, producer: ProducerConfig, name: str, lease: Lender = for_ever
 ) -> RecordProducer | None:
-    """A writer for the worker's cluster, when the producer of the records is for another one."""
+    """A writer for the worker's cluster, if the producer of the records writes to another."""
     if worker.client.is_same_cluster(producer.client):
         return None
     return RecordProducer(

@@ -1,7 +1,7 @@
 """Connect's status topic: the states of connectors and tasks, and the topics they have used.
 
-Runs on: worker. Every worker follows the topic and answers from it; the one that leads writes it.
-Mirrors: org.apache.kafka.connect.storage.KafkaStatusBackingStore (4.3).
+Runs on: worker. Every worker reads the topic, and writes the states of what it runs; KIP-558 added
+the topics. Mirrors: org.apache.kafka.connect.storage.KafkaStatusBackingStore (4.3).
 
     status-connector-<name>                  {"state","trace","worker_id","generation","version"}
     status-task-<name>-<number>              the same
@@ -38,9 +38,9 @@ log = logging.getLogger(__name__)
 
 CONNECTOR, TASK, TOPIC = "status-connector-", "status-task-", "status-topic-"
 OF_CONNECTOR = ":connector-"
-# Of digits: Java's tasks are numbered by ints.
+# Digits of a task number, which is a Java int.
 LONGEST_NUMBER = 10
-# What comes of a record that is no status.
+# The errors that a malformed record causes.
 UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 K = TypeVar("K")
 FLUSH_SECONDS = 5.0
@@ -52,7 +52,7 @@ class KafkaStatusBackingStore:
     def __init__(
         self, client: ClientConfig, topic: StorageTopic, feature: Feature = Feature.WORKER
     ) -> None:
-        """`feature`: what needs the topic."""
+        """`feature`: what the topic is needed for; used in errors."""
         self.topic = topic.name
         self._client = client
         self._wanted = topic
@@ -61,7 +61,7 @@ class KafkaStatusBackingStore:
         self._connectors: dict[str, StoredStatus] = {}
         self._tasks: dict[str, dict[int, StoredStatus]] = {}
         self._topics: dict[str, set[str]] = {}
-        # Written from here, and maybe not read back yet.
+        # Topics written by this worker, possibly not read back yet.
         self._put_topics: dict[str, set[str]] = {}
         self._followed: KafkaBasedLog | None = None
         self._without_reading = consequence_without(feature, ResourceKind.STATUS, READ)
@@ -83,7 +83,7 @@ class KafkaStatusBackingStore:
         self._writer.start()
 
     def stop(self) -> None:
-        """Write what was put, as far as that goes quickly, and end the following."""
+        """Flush what was put, for a few seconds at most, and stop following the topic."""
         if self._writer.waiting:
             self._writer.flush(FLUSH_SECONDS)
         self._writer.close()
@@ -92,17 +92,17 @@ class KafkaStatusBackingStore:
 
     @property
     def last_error(self) -> str:
-        """What keeps the topic from being read or written; empty while it is."""
+        """Why the topic cannot be read or written; empty while it can."""
         reading = "" if self._followed is None else self._followed.last_error
         return reading or self._writer.last_error
 
     def flush(self, seconds: float) -> None:
-        """Return when all that was put was read back; TransportError if not in time."""
+        """Return when everything that was put has been read back; TransportError on timeout."""
         self._writer.flush(seconds)
         if self._followed is not None:
             self._followed.refresh(seconds)
 
-    # -- asking ------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     def connector(self, name: str) -> StoredStatus | None:
         with self._lock:
@@ -118,33 +118,14 @@ class KafkaStatusBackingStore:
         with self._lock:
             return set(self._topics.get(name, ()))
 
-    # -- telling -----------------------------------------------------------------------------------
+    # -- writing -----------------------------------------------------------------------------------
 
-    def put_connector(  # noqa: PLR0917
-        self,
-        name: str,
-        state: str,
-        worker_id: str,
-        generation: int,
-        trace: str = "",
-        version: str = "",
-    ) -> None:
+    def put_connector(self, name: str, status: StoredStatus) -> None:
         """Write the connector's state."""
-        status = StoredStatus(state, worker_id, generation, trace or None, version or None)
         self._put(CONNECTOR + name, _status_value(status))
 
-    def put_task(  # noqa: PLR0917
-        self,
-        name: str,
-        task: int,
-        state: str,
-        worker_id: str,
-        generation: int,
-        trace: str = "",
-        version: str = "",
-    ) -> None:
+    def put_task(self, name: str, task: int, status: StoredStatus) -> None:
         """Write a task's state."""
-        status = StoredStatus(state, worker_id, generation, trace or None, version or None)
         self._put(f"{TASK}{name}-{task}", _status_value(status))
 
     def forget_task(self, name: str, task: int) -> None:
@@ -152,21 +133,21 @@ class KafkaStatusBackingStore:
         self._put(f"{TASK}{name}-{task}", None)
 
     def forget(self, name: str) -> None:
-        """Delete all that is known of the connector, after it was deleted."""
+        """Delete all statuses of the connector, which was deleted."""
         for task in self.tasks(name):
             self.forget_task(name, task)
         self._put(CONNECTOR + name, None)
         self.reset_topics(name)
 
     def put_topic(self, topic: str, name: str, task: int, now_ms: int) -> None:
-        """The connector uses the topic."""
+        """Note that the connector uses the topic (KIP-558)."""
         fields = {"name": topic, "connector": name, "task": task, "discoverTimestamp": now_ms}
         with self._lock:
             self._put_topics.setdefault(name, set()).add(topic)
         self._put(_topic_key(topic, name), {"topic": fields})
 
     def reset_topics(self, name: str) -> None:
-        """Forget which topics the connector has used."""
+        """Forget which topics the connector has used (KIP-558)."""
         with self._lock:
             topics = self._topics.get(name, set()) | self._put_topics.pop(name, set())
         for topic in sorted(topics):
@@ -185,10 +166,10 @@ class KafkaStatusBackingStore:
         elif self._followed is not None:
             self._followed.poll_soon()
 
-    # -- from the following thread -----------------------------------------------------------------
+    # -- on the thread that follows the topic ------------------------------------------------------
 
     def on_records(self, records: Sequence[Record], *, restarted: bool) -> None:
-        """Take in what came."""
+        """Apply new records."""
         with self._lock:
             if restarted:
                 for part in (self._connectors, self._tasks, self._topics):
@@ -205,7 +186,7 @@ class KafkaStatusBackingStore:
                 tasks = self._tasks.setdefault(name, {})
                 _store(tasks, int(number), _read_status(key, value))
         elif key.startswith(TOPIC):
-            # No topic's name has a colon.
+            # Topic names contain no colons.
             topic, _, name = key.removeprefix(TOPIC).partition(OF_CONNECTOR)
             topics = self._topics.setdefault(name, set())
             if value is None:
@@ -240,7 +221,7 @@ def _text(value: object) -> str | None:
 
 
 def _read_status(key: str, value: bytes | None) -> StoredStatus | None:
-    """None when it was deleted, or cannot be read, which is told."""
+    """The status; None if it was deleted, or is malformed, which is logged."""
     if value is None:
         return None
     try:

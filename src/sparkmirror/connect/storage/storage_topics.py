@@ -1,4 +1,4 @@
-"""Creates Connect's own topics (config, status, offset), or checks those that are there.
+"""Creates Connect's own topics (config, status, offset), or checks existing ones.
 
 Runs on: worker, at its start.
 """
@@ -51,7 +51,7 @@ def offsets_topic(worker: WorkerConfig) -> StorageTopic:
 
 
 def configs_topic(worker: WorkerConfig) -> StorageTopic:
-    """The topic for the settings of connectors; the order of its records must be one."""
+    """The topic for the settings of connectors; one partition keeps its records in order."""
     return StorageTopic(
         "config",
         worker.config_storage_topic,
@@ -73,11 +73,11 @@ def statuses_topic(worker: WorkerConfig) -> StorageTopic:
 
 
 def prepare_storage_topic(client: ClientConfig, topic: StorageTopic) -> int:
-    """Create or check the topic; the number of its partitions.
+    """Create or check the topic; return its number of partitions.
 
     Raises:
-        ConfigError: the topic that is there cannot be used.
-        KafkaError: the cluster does not answer or refuses to create it.
+        ConfigError: the existing topic cannot be used.
+        KafkaError: the cluster does not respond, or rejects the topic.
     """
     admin = Admin(client, ADMIN_TIMEOUT_MS)
     try:
@@ -87,11 +87,11 @@ def prepare_storage_topic(client: ClientConfig, topic: StorageTopic) -> int:
 
 
 def bring_up_storage_topic(admin: Admin, topic: StorageTopic) -> int:
-    """The same over a connection that is there."""
+    """`prepare_storage_topic` over an existing connection."""
     found = admin.view_topic(topic.name)
     if found is None:
         _create(admin, topic)
-        # The cluster's default is not known here, and another worker may have been faster.
+        # The cluster chose the default, or another worker was faster: read the number back.
         found = admin.view_topic(topic.name)
     else:
         _check_cleanup(admin, topic)

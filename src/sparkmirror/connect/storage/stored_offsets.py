@@ -1,8 +1,8 @@
-"""Connect's offsets topic as the REST API shows it: what each connector has stored, by partition.
+"""Connect's offsets topic for the REST API (KIP-875): each connector's offsets, by partition.
 
-Runs on: worker, blocking, on whichever thread asks. The copy's own positions are read by
-`OffsetStore` and written by the copy tasks; this is for looking at them, and for changing them
-while the connector is stopped.
+Runs on: worker, blocking, on the caller's thread. Shows the offsets, and changes them while the
+connector is stopped. For copying, `KafkaOffsetBackingStore` reads positions and the copy tasks
+write them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from sparkmirror.config.clients import ClientConfig, ProducerConfig
 from sparkmirror.connect.entities import Json
 from sparkmirror.connect.storage.kafka_based_log import now_ms
+from sparkmirror.connect.storage.log_reader import read_topic
 from sparkmirror.connect.storage.record_producer import RecordProducer
-from sparkmirror.connect.storage.topic_reader import TopicReader
 from sparkmirror.errors import DeniedError, KafkaError, TransportError
 from sparkmirror.foreign_json import parse_json
 from sparkmirror.mirror.permissions import NO_ALTERING, NO_LIST
@@ -24,13 +24,13 @@ from sparkmirror.mirror.records import jackson_string
 
 READ_SECONDS = 60.0
 WRITE_SECONDS = 30.0
-# Of Java's HashMap: the first table, and how full it may be.
+# Java's HashMap: the size of its first table, and its load factor.
 TABLE_SIZE = 16
 LOAD = 0.75
 
 
 class ConnectorOffsets:
-    """The offsets topic, which exists and has so many partitions."""
+    """The offsets topic, which exists; `partitions` is the number of its partitions."""
 
     def __init__(self, client: ClientConfig, topic: str, partitions: int) -> None:
         self.topic = topic
@@ -46,21 +46,22 @@ class ConnectorOffsets:
         return merge_rows(self.rows(connector))
 
     def rows(self, connector: str) -> Sequence[tuple[Json, Json | None]]:
-        """Everything that was stored and deleted (None), in that order. Raises KafkaError."""
+        """All stored and deleted (None) offsets, in the order of writing. Raises KafkaError."""
         return [(partition, offset) for _, partition, offset in self._rows(connector)]
 
     def write(self, connector: str, rows: Sequence[tuple[Json, Json | None]]) -> None:
         """Store an offset for each partition, or delete it (None).
 
-        Connect looks keys up by their bytes: a key that is in the topic is written as it is there.
+        Connect looks keys up by their bytes, so a key that is in the topic is written with the same
+        bytes.
 
         Raises:
-            KafkaError: it was not written, or not all of it.
+            KafkaError: some or all offsets were not written.
         """
         known: dict[str, dict[bytes, None]] = {}
         for key, partition, _ in self._rows(connector):
             known.setdefault(_canonical(partition), {})[key] = None
-        # Of rows about the same partition the last one counts.
+        # The last row for a partition wins.
         wanted: dict[bytes, bytes | None] = {}
         for partition, offset in rows:
             made = encode_connector_key(connector, partition)
@@ -70,7 +71,7 @@ class ConnectorOffsets:
 
     def _rows(self, connector: str) -> Iterable[tuple[bytes, Json, Json | None]]:
         try:
-            records = TopicReader(self._client, self.topic, self._partitions).read(READ_SECONDS)
+            records = read_topic(self._client, self.topic, self._partitions, READ_SECONDS)
         except DeniedError as error:
             raise error.with_consequence(NO_LIST) from error
         for record in records:
@@ -101,7 +102,7 @@ class ConnectorOffsets:
 
 
 def merge_rows(rows: Iterable[tuple[Json, Json | None]]) -> list[tuple[Json, Json]]:
-    """What is left: of rows about the same partition the last one counts."""
+    """The current offsets: the last row for a partition wins."""
     found: dict[str, tuple[Json, Json]] = {}
     for partition, offset in rows:
         if offset is None:
@@ -129,7 +130,7 @@ def encode_json(value: Any) -> str:
 
 
 def java_order(keys: Iterable[str]) -> list[str]:
-    """Return the keys in the order in which a java.util.HashMap that grew with them gives them."""
+    """Return the keys in the iteration order of a java.util.HashMap that grew with them."""
     names = list(keys)
     size = TABLE_SIZE
     while len(names) > size * LOAD:
@@ -150,7 +151,7 @@ def _canonical(partition: Mapping[str, Any]) -> str:
 
 
 def _parse(data: bytes | None) -> Any:
-    """The JSON; None for anything else: connectors of all kinds share the topic."""
+    """The parsed JSON; None if it is not JSON: connectors of all kinds share the topic."""
     try:
         return None if data is None else parse_json(data)
     except ValueError:

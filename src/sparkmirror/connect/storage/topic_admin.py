@@ -1,6 +1,6 @@
 """Creates MirrorMaker 2's internal topics: heartbeats, checkpoints, offset-syncs, offset maps.
 
-Runs on: worker. Connect's own offsets topic has more partitions and stricter checks: `OffsetStore`.
+Runs on: worker. Connect's own topics have stricter checks (storage_topics).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ CONFIGS = {CLEANUP: COMPACT}
 
 
 class InternalTopic(NamedTuple):
-    """A topic that should be there; `setting` is the key that gave `replication_factor`.
+    """A topic that should exist; `setting` is the key that gave `replication_factor`.
 
-    `without` says what happens while it is neither there nor may be created. `is_chosen`: the user
-    has set the number of replicas.
+    `without`: the consequence if it neither exists nor may be created. `is_chosen`: the user has
+    set the number of replicas.
     """
 
     admin: Admin
@@ -43,10 +43,10 @@ class InternalTopic(NamedTuple):
 
 
 def ensure_internal_topics(topics: Iterable[InternalTopic]) -> None:
-    """Create all of them, also those that come after one that is refused.
+    """Create all topics, even after one of them is rejected.
 
     Raises:
-        KafkaError: of each topic that was refused, why; TransportError if none was.
+        KafkaError: the topics that failed, and why; TransportError if none was rejected.
     """
     errors: list[KafkaError] = []
     for topic in topics:
@@ -70,13 +70,13 @@ def ensure_internal_topic(
     is_chosen: bool = False,
     is_missing: bool = False,
 ) -> None:
-    """Create `topic`, compacted, with one partition; one that exists is compacted if it is ours.
+    """Create `topic`, compacted, with one partition; an existing one is compacted if it is ours.
 
-    Whoever may not create goes on if it is there, unless it is known that it `is_missing`. Brokers
-    are not asked to create what they refuse: they would make topics that lose state in time.
+    A denial is no error if the topic exists; with `is_missing` it is known not to. Auto-creation is
+    not used: topics that brokers create are not compacted, so they would lose state in time.
 
     Raises:
-        KafkaError: the cluster refuses; names `setting`, the key that gave `replication_factor`.
+        KafkaError: the cluster rejects the topic; names `setting`.
     """
     error = _create(admin, topic, replication_factor, setting, is_chosen=is_chosen)
     if error is None:
@@ -85,7 +85,7 @@ def ensure_internal_topic(
     elif isinstance(error, DeniedError) and not is_missing and _is_there(admin, topic):
         log.debug("%s; it is there", error)
     elif error_code(error.code).name == "UNSUPPORTED_VERSION" and not is_missing:
-        # Somebody else may have created it: whether it is there shows when it is written.
+        # An operator may have created it: the first write will show whether it exists.
         log.info("%s; going on as if it were there", error)
     else:
         advice = _advice(error, replication_factor, setting)
@@ -98,10 +98,10 @@ def ensure_internal_topic(
 def _create(
     admin: Admin, topic: str, replication_factor: int, setting: str, *, is_chosen: bool
 ) -> BrokerError | None:
-    """Create it; unless the user chose their number, with as many replicas as there are brokers.
+    """Create the topic; with fewer than 3 brokers, the default of 3 replicas is lowered.
 
-    The default is 3. On a smaller cluster MirrorMaker 2 leaves it to the brokers, which create it
-    with their own number of replicas, but not compacted, if they create topics at all.
+    A number that the user chose is kept. On so small a cluster MirrorMaker 2 relies on
+    auto-creation, which uses the brokers' number of replicas, but does not compact the topic.
     """
     error = admin.create_topics([NewTopic(topic, 1, replication_factor, CONFIGS)])[topic]
     if error is None or is_chosen or not _is_too_many(error):
@@ -132,16 +132,16 @@ def _is_there(admin: Admin, topic: str) -> bool:
 
 
 class Blockable(Protocol):
-    """A connector that can do nothing without its topics; `refused` says why they are not there."""
+    """A task that can do nothing without its topics; `refused`: why they cannot be created."""
 
     refused: str
 
 
 @contextmanager
 def noting_refusal(connector: Blockable) -> Iterator[None]:
-    """Bring up a connector's topics; what is refused blocks it until it works.
+    """Set `refused` while a topic that the body creates is rejected.
 
-    A cluster that does not answer blocks nothing: what was there before is still there.
+    A cluster that does not respond leaves it as it is: existing topics still exist.
     """
     try:
         yield
@@ -154,7 +154,7 @@ def noting_refusal(connector: Blockable) -> Iterator[None]:
 
 
 def about_missing(topics: Iterable[str], alias: str) -> dict[str, str]:
-    """Complaints about internal topics that somebody deleted while they were in use."""
+    """Warnings about internal topics that were deleted while in use."""
     return {topic: f"'{topic}' is missing on '{alias}': creating it again" for topic in topics}
 
 

@@ -14,7 +14,7 @@ MOST_NAMES = 5
 
 
 class Beginning(Enum):
-    """How a partition begins; the value is the text of reports, for several partitions."""
+    """How a partition starts; the value is the text of reports, for several partitions."""
 
     RESUMES = "resume at their stored positions"
     EMPTY = "are empty and have no stored position"

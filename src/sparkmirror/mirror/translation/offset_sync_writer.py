@@ -137,7 +137,7 @@ class OffsetSyncWriter:
     delayed   the last record of each partition that needs no sync yet; `commit` makes it pending
 
     The caller writes the returned syncs, in order, to partition 0 of the offset-syncs topic, and
-    calls `answered` for each, even if the write failed: a failed sync is not resent, because the
+    calls `completed` for each, even if the write failed: a failed sync is not resent, because the
     next one has newer offsets. Unlike in MirrorMaker 2, a newer sync does not replace the oldest
     unsent one: only that one can translate groups that are far behind.
     """
@@ -188,7 +188,7 @@ class OffsetSyncWriter:
         self._delayed.clear()
         return self._take()
 
-    def answered(self, count: int = 1) -> list[OffsetSync]:
+    def completed(self, count: int = 1) -> list[OffsetSync]:
         """This many syncs are stored or abandoned; returns the syncs to send in their place."""
         self._in_flight -= count
         return self._take()

@@ -5,7 +5,6 @@ Runs on: worker; any thread.
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 from collections.abc import Callable
@@ -13,8 +12,6 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from sparkmirror.errors import MirrorError
-
-log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 1.0
 
@@ -25,6 +22,7 @@ T = TypeVar("T")
 class _Reading(Generic[T]):
     done: threading.Event = field(default_factory=threading.Event)
     found: list[T] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
 
 
 class TimelyReader(Generic[T]):
@@ -45,12 +43,12 @@ class TimelyReader(Generic[T]):
         self._thread: threading.Thread | None = None
 
     def read(self) -> T:
-        """What it reads now. MirrorError: it takes too long, or fails."""
+        """What it reads now; raises what that raises, and MirrorError if it takes too long."""
         reading = self._begin()
         if not reading.done.wait(self._patience):
             raise MirrorError(f"{self._name}: no figures within {self._patience:.0f} s")
-        if not reading.found:
-            raise MirrorError(f"{self._name}: no figures")
+        for error in reading.errors:
+            raise error
         return reading.found[0]
 
     def _begin(self) -> _Reading[T]:
@@ -71,8 +69,9 @@ class TimelyReader(Generic[T]):
             reading = self._wanted.get()
             try:
                 reading.found.append(self._read())
-            except MirrorError as error:
-                log.debug("metrics: %s: %s", self._name, error)
+            # Whatever it is, `read` raises it on the thread of the scrape, which reports it.
+            except Exception as error:  # noqa: BLE001
+                reading.errors.append(error)
             finally:
                 with self._lock:
                     self._under_way = None

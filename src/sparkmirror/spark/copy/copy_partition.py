@@ -40,7 +40,7 @@ class CopyPartition:
     reported_to: int | None = None
     # Attempts to read a damaged batch; 0: none is known.
     damaged: int = 0
-    # Where the target has the last record of the position, if that is known.
+    # The target offset of the last record before the position, if known.
     target_offset: int | None = None
     # Whether the start of this copy is in the offset map, or on its way there.
     is_marked: bool = False
@@ -56,7 +56,7 @@ class CopyPartition:
         return Provenance(self.fetched.topic_id, rows, self.target_offset)
 
     def disown_pending(self) -> None:
-        """What is in flight comes from a log that no longer exists."""
+        """Records in flight come from a log that no longer exists."""
         self.outdated_records = self.pending_records
         self.copied_to = self.target_offset = None
         self.counts.newest_ms = -1
@@ -127,7 +127,7 @@ class Choice(NamedTuple):
     next_offset: int
     lost_records: int = 0
     warning: str = ""
-    # Chosen by the clock: another moment gives another offset.
+    # Chosen by the clock: a later choice gives another offset.
     is_of_now: bool = False
 
 

@@ -142,7 +142,7 @@ class Damages:
         return next_offset
 
     def plan(self, partition: CopyPartition, records: Records, slow: SlowCounts) -> Plan:
-        """Plan what comes before the damaged batch; then wait at that batch or skip it.
+        """Plan the batches before the damaged one; then wait there or skip it.
 
         Raises:
             BatchError: the whole cannot be planned, although each batch can.
@@ -216,7 +216,7 @@ def _about(kind: EventKind, partition: CopyPartition, key: str = "") -> Mapping[
 def _offset_after(records: Records, found: DamagedBatch) -> int | None:
     """The first offset behind a damaged batch; None where it is unknown.
 
-    The next batch gives it. Behind the last one, only the damaged batch itself does.
+    The next batch has it; if there is none, only the damaged batch itself does.
     """
     view = records.view
     if found.end is None:

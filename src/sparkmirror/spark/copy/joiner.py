@@ -46,9 +46,9 @@ class Joiner:
     def __call__(
         self, tp: TopicPartition, waiting: Sequence[ProducerBatch[Any]]
     ) -> tuple[int, ProducerBatch[OutgoingBatch]] | None:
-        """One batch for so many of the first that wait; None: send them unjoined."""
+        """Join the first waiting batches: how many, and the result; None: send them unjoined."""
         partition = self._partitions.get(tp)
-        # Records of a log that is gone count separately: they must not share a batch with others.
+        # Records of a deleted topic are counted separately, so they must not share a batch.
         if partition is None or partition.outdated_records or not self._take_time():
             return None
         batches = _current_batches(waiting)

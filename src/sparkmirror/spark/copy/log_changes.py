@@ -93,7 +93,7 @@ class LogChanges:
         self._commit()
 
     def start_over(self, tp: TopicPartition) -> None:
-        """What is known of `tp` is about another topic."""
+        """`tp` was deleted and recreated: drop the state of the old topic."""
         log.warning(
             "%s on '%s' was deleted and recreated: copying starts over by auto.offset.reset; "
             "the target keeps the old records too",

@@ -42,8 +42,8 @@ class Rejections:
     ) -> Replacement:
         """What to send in place of `rejected`: its halves, or nothing.
 
-        A permission that is missing for one topic, or a topic in an old message format, is no
-        reason to stop the others: that one waits.
+        If a permission is missing for one topic, or a topic has an old message format, only that
+        topic waits.
 
         Raises:
             RefusedError: it must not be skipped.

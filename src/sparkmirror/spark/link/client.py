@@ -43,7 +43,7 @@ READ_BYTES = 1 << 16
 
 
 def open_link(token: TaskToken) -> ssl.SSLSocket:
-    """Connect to the worker and authenticate both sides; the start message comes next."""
+    """Connect to the worker and authenticate both sides; the start message follows."""
     sock = connect_tls(_connect(token.host, token.port), token.fingerprint)
     try:
         authenticate_to_worker(sock, token.secret, token.task)
@@ -94,12 +94,12 @@ class LinkClient:
         self._outbox = bytearray()
         self._on_message: Callable[[LinkMessage], None] = lambda _: None
         self._on_lost: Callable[[KafkaError], None] = lambda _: None
-        # Messages that came while `ask` waited for its response.
+        # Messages that arrived while `ask` waited for its response.
         self._early: list[LinkMessage] = []
         self.lost = False
 
     def wait_for_start(self) -> LinkMessage:
-        """Block until the start message comes; the worker may read positions first."""
+        """Block until the start message arrives; the worker may read positions first."""
         self._socket.settimeout(START_SECONDS)
         start_message = receive_message(self._socket)
         if start_message.get("type") == REFUSED:

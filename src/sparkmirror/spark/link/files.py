@@ -69,7 +69,7 @@ class SecretFileSender:
             try:
                 files[path] = base64.b64encode(secret_files.read_file(path)).decode()
             except OSError as error:
-                # One being replaced comes with the next call; a missing one fails the login.
+                # The next call sends a file that is being replaced; a missing one fails the login.
                 log.debug("%s is not sent: %s", path, error)
         return files
 

@@ -48,7 +48,7 @@ class Lease:
         self._clock = clock
         self._end = -math.inf
         self._spare = 0.0
-        self._heard_at = clock()
+        self._message_at = clock()
 
     def question(self) -> LinkMessage:
         """The message that asks for a renewal."""
@@ -56,7 +56,7 @@ class Lease:
 
     def renew(self, response: LinkMessage) -> None:
         """Take the worker's response."""
-        self._heard_at = self._clock()
+        self._message_at = self._clock()
         seconds = response["seconds"]
         if seconds is None:
             self._end = math.inf
@@ -72,7 +72,7 @@ class Lease:
     @property
     def is_silent(self) -> bool:
         """True when the worker has not responded for long."""
-        return self._clock() - self._heard_at > SILENCE_SECONDS
+        return self._clock() - self._message_at > SILENCE_SECONDS
 
     @property
     def is_over(self) -> bool:
@@ -97,5 +97,5 @@ def is_over(lease: Lender) -> bool:
 
 
 def renewal_response(question: LinkMessage, seconds: float | None) -> LinkMessage:
-    """The worker's response; `seconds` is how long the task is its own for sure, None: for ever."""
+    """The worker's response; `seconds`: how long the task may write, None: no limit."""
     return {"type": LEASE, "at": question["at"], "seconds": seconds}

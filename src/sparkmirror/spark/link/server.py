@@ -68,7 +68,7 @@ class TaskConnection:
         self._lock = threading.Lock()
         self.peer = peer
         self.was_silent = False
-        self._heard_at = time.monotonic()
+        self._message_at = time.monotonic()
 
     def send(self, message: LinkMessage) -> None:
         """Send to the task; TransportError when it is gone."""
@@ -82,13 +82,13 @@ class TaskConnection:
         except TransportError as error:
             self.was_silent = isinstance(error.__cause__, TimeoutError)
             raise
-        self._heard_at = time.monotonic()
+        self._message_at = time.monotonic()
         return message
 
     @property
     def silent_seconds(self) -> float:
-        """How long ago its last message came."""
-        return time.monotonic() - self._heard_at
+        """Seconds since the task's last message."""
+        return time.monotonic() - self._message_at
 
     def close(self) -> None:
         """Cut it off; its reader thread notices."""
@@ -159,7 +159,7 @@ class LinkServer:
             return self._lease_ends.get(task, -math.inf) + ON_ITS_WAY_SECONDS
 
     def has_released(self, task: str) -> bool:
-        """Whether that time has come. A task with an unlimited lease has no successor elsewhere."""
+        """Whether `released_at` has passed. An unlimited lease has no successor elsewhere."""
         end = self.released_at(task)
         return end == math.inf or self._clock() >= end
 

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 TopicRecord = tuple[bytes, bytes]
 OnWritten = Callable[[], None]
-MEANWHILE = "offsets of records copied until then are translated less exactly"
+WITHOUT_SYNCS = "offsets of records copied until then are translated less exactly"
 
 
 class InternalTopicWriter:
@@ -79,4 +79,4 @@ class InternalTopicWriter:
     def _log_failure(self, topic: str, error: KafkaError) -> None:
         if topic not in self._rejected:
             self._rejected.add(topic)
-            log.warning("%s", describe_error(error, MEANWHILE, if_denied=self._without[topic]))
+            log.warning("%s", describe_error(error, WITHOUT_SYNCS, if_denied=self._without[topic]))

@@ -58,10 +58,10 @@ class OffsetSink(Protocol):
         """The target has these records of the source's `tp`."""
 
     def send(self) -> None:
-        """All that is known now was noted."""
+        """Called after `note` for all records confirmed so far."""
 
     def commit(self) -> None:
-        """Positions are being committed: write what was put off."""
+        """Positions are being committed: write what was delayed."""
 
     def restarted(self, tp: TopicPartition) -> None:
         """Another topic has the name of `tp`'s."""
@@ -105,7 +105,7 @@ class SyncSink:
         self._due.forget(tp)
 
     def _on_stored(self, count: int) -> None:
-        self._ready += self._due.answered(count)
+        self._ready += self._due.completed(count)
         self.send()
 
 
@@ -151,7 +151,7 @@ class OffsetMapSink:
             self._write(rows[at : at + MARKS_PER_BATCH], on_done if is_last else None)
 
     def send(self) -> None:
-        """Nothing yet: the map is written when its own time has come."""
+        """Nothing to do: the map is written on its own schedule."""
 
     def commit(self) -> None:
         """Write what has changed; not while a flush is under way, or they would pile up."""

@@ -61,10 +61,10 @@ class Positions:
         self._decided.add(tp)
 
     def restarted(self, tp: TopicPartition) -> None:
-        """Another topic has taken the name: until something of it is copied there is no position.
+        """The topic was recreated: delete its position until records of the new one are copied.
 
-        The tombstone keeps a restart from taking the old topic's position for one of the new topic,
-        and from leaving out what lies before it.
+        Without the tombstone, a restart would resume the new topic at the old one's position and
+        skip the records before it.
         """
         self._acked[tp] = None
         self._decided.add(tp)

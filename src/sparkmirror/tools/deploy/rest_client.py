@@ -118,7 +118,7 @@ class ConnectClient:
         )
 
     def renew_patience(self) -> None:
-        """Give the next step the full patience."""
+        """Restart the deadline for the next step."""
         self._deadline = time.monotonic() + self._patience_seconds
 
     @property

@@ -43,7 +43,7 @@ class CheckpointReader(Protocol):
     restarted: bool
 
     def catch_up(self, seconds: float) -> Sequence[Record]:
-        """Records that came since the last call."""
+        """Records added since the last call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class ExactTranslator(Protocol):
         """Where a group at this position continues."""
 
     def is_exact(self, tp: TopicPartition, upstream_offset: int) -> bool:
-        """Whether that comes from the exact offset map."""
+        """Whether `translate` uses the exact offset map."""
 
 
 class How(enum.StrEnum):

@@ -211,7 +211,7 @@ class NetworkClient:
         assert link.connection is not None
         link.open(link.connection)
         self.last_error = None
-        OUTAGES.heard(self.config)
+        OUTAGES.responded(self.config)
         for listener in self.listeners:
             listener.on_connected(node)
         self.metadata.ask_if_due()

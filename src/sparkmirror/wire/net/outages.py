@@ -63,7 +63,7 @@ class Outages:
         self._lock = threading.Lock()
         self._silent: dict[tuple[str, ...], _Silence] = {}
 
-    def heard(self, config: ClientConfig) -> None:
+    def responded(self, config: ClientConfig) -> None:
         """A broker of the cluster has responded on a new connection."""
         with self._lock:
             silence = self._silent.pop(config.bootstrap_servers, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.storage.topic_reader import TopicReader
+from sparkmirror.connect.storage.log_reader import read_topic
 from sparkmirror.errors import TransportError
 from sparkmirror.types import TopicPartition
 from tests.wire.fake_broker import FakeCluster
@@ -16,12 +16,12 @@ def test_all_records_of_all_partitions() -> None:
         cluster.create_topic("t", partitions=2)
         cluster.write(TopicPartition("t", 0), [b"a", b"b"])
         cluster.write(TopicPartition("t", 1), [b"x"])
-        reader = TopicReader(ClientConfig("b", cluster.bootstrap_servers), "t", 2)
-        assert sorted(record.value or b"" for record in reader.read(10.0)) == [b"a", b"b", b"x"]
+        found = read_topic(ClientConfig("b", cluster.bootstrap_servers), "t", 2, 10.0)
+        assert sorted(record.value or b"" for record in found) == [b"a", b"b", b"x"]
 
 
 def test_a_missing_topic_is_not_an_empty_one() -> None:
     with FakeCluster() as cluster:
-        reader = TopicReader(ClientConfig("b", cluster.bootstrap_servers), "t", 1)
+        client = ClientConfig("b", cluster.bootstrap_servers)
         with pytest.raises(TransportError, match=r"read topic 't' on 'b': not done in 0\.3 s"):
-            reader.read(0.3)
+            read_topic(client, "t", 1, 0.3)
