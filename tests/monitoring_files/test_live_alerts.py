@@ -21,7 +21,13 @@ from sparkmirror.embedded.ports import ReservedPort
 from tests.clusters import Record, end_offset, produce, start_clusters, wait_for
 from tests.mm2_suite.topics import alter_configs
 from tests.monitoring_files.alert_scenarios import RULES
-from tests.monitoring_files.live_flow import PARTITIONS, RETENTION_MS, LiveFlow, flow_on_worker
+from tests.monitoring_files.live_flow import (
+    PARTITIONS,
+    RETENTION_MS,
+    LiveFlow,
+    connector_settings,
+    flow_on_worker,
+)
 from tests.monitoring_files.prometheus_server import PrometheusServer
 from tests.worker_cluster.workers import Flow, Worker, connector_path
 
@@ -80,7 +86,7 @@ class Scene:
 
     def reconfigure(self, connector: str, **settings: str) -> None:
         """Change settings of a connector, which restarts it."""
-        config = {**self.connectors.configs()[connector], **settings}
+        config = {**connector_settings(self.connectors)[connector], **settings}
         done = self.worker.ask("PUT", connector_path(connector, "config"), config)
         assert done.is_success, done.text
 
