@@ -28,10 +28,11 @@ def tasks_of(connector: str, count: int) -> frozenset[ConnectorTaskId]:
 
 
 class Configs:
-    """The config topic: which tasks there are, and how often that has changed."""
+    """The config topic: which tasks there are, how often that has changed, who claimed it last."""
 
     def __init__(self, tasks: frozenset[ConnectorTaskId]) -> None:
         self.state = (0, tasks)
+        self.claimed_by = ""
 
     def change(self, tasks: frozenset[ConnectorTaskId]) -> None:
         self.state = (self.state[0] + 1, tasks)
@@ -103,6 +104,7 @@ class SharingWorker:
         self._tasks: dict[ConnectorTaskId, LeasedTask] = {}
         self._last: Mapping[str, Assignment] = {}
         self._planned: frozenset[ConnectorTaskId] = frozenset()
+        self._held: frozenset[ConnectorTaskId] = frozenset()
         self._told_released: tuple[int, int] = (0, -1)
         self._member_runs, self._tasks_run = threading.Event(), threading.Event()
         self._ended = threading.Event()
@@ -110,9 +112,12 @@ class SharingWorker:
             own_url=f"http://{name}:8083",
             describe=self._describe,
             plan=self._plan,
+            has_claim=lambda: self._configs.claimed_by == self.name,
             clock=self._time,
         )
         self._continuity = Continuity(lambda: self.member.membership)
+        self._tenure = Continuity(lambda: self.member.tenure)
+        self._has_claimed = False
         self._threads = [
             threading.Thread(target=self._herd, name=f"herder {name}", daemon=True),
             threading.Thread(target=self._copy, name=f"tasks {name}", daemon=True),
@@ -174,10 +179,18 @@ class SharingWorker:
             return MemberState("", self._configs.state[0], self.slots, frozenset(self._tasks))
 
     def _plan(self, members: Mapping[str, MemberState]) -> Mapping[str, Assignment]:
-        offset, configured = self._configs.state
-        self._last = assign(members, configured, self._last, config_offset=offset)
-        self._planned = configured
+        offset = self._configs.state[0]
+        held = frozenset(task for member in members.values() for task in member.tasks)
+        allowed = self._allowed(held)
+        self._last = assign(members, allowed, self._last, config_offset=offset)
+        self._planned, self._held = allowed, held | allowed
         return self._last
+
+    def _allowed(self, held: frozenset[ConnectorTaskId]) -> frozenset[ConnectorTaskId]:
+        """As a leader: it gives tasks away that no worker runs only after its claim."""
+        configured = self._configs.state[1]
+        may_give = self._has_claimed and self.member.is_leader
+        return configured if may_give else configured & held
 
     # -- the herder --------------------------------------------------------------------------------
 
@@ -190,6 +203,11 @@ class SharingWorker:
         view = self.member.view
         if self._continuity.has_lapsed():
             self._stop_all()
+        if self._tenure.has_lapsed():
+            self._has_claimed = False
+        elif self.member.is_leader and not self._has_claimed:
+            self._configs.claimed_by = self.name
+            self._has_claimed = True
         if view.assignment is None:
             return
         for task, each in list(self._tasks.items()):
@@ -210,7 +228,7 @@ class SharingWorker:
         if is_released and self._told_released != generation:
             self._told_released = generation
             self.member.request_rejoin()
-        if view.leads and self._planned != self._configs.state[1]:
+        if view.leads and self._planned != self._allowed(self._held):
             self.member.request_rejoin()
 
     def _stop_all(self) -> None:

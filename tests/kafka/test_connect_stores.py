@@ -131,8 +131,12 @@ def test_the_leader_before_cannot_write_any_more(
 ) -> None:
     topic = unique_name("config")
     with config_store(client, topic) as old, config_store(client, topic) as new:
+        assert not old.is_still_claimed()  # never claimed
         old.put_connector("c", {"of": "old"})
+        assert old.is_still_claimed()
         new.claim()
+        assert not old.is_still_claimed()
+        assert new.is_still_claimed()
         assert new.snapshot().connectors == {"c": {"of": "old"}}
         for _ in range(2):
             with pytest.raises(FencedError):

@@ -254,4 +254,5 @@ def test_attempt_behind_a_broken_network_is_cut_off_by_the_next(
         wait_for_tasks(spark_cluster, TASKS)
     wait_for_last(mirror, topic)
     seams = [count_seams(mirror, topic, at) for at in range(PARTITIONS)]
-    assert sum(jumps for jumps, _ in seams) >= 1
+    # The older attempt may have stored its last positions in time; then nothing is copied twice.
+    assert all(jumps <= 1 for jumps, _ in seams), seams

@@ -21,6 +21,17 @@ from sparkmirror.events import FIELD, EventKind, EventMark
 KEPT = 2000
 # The same words within this long are one event that happened several times.
 FOLD_MS = 10 * 60_000
+# These change how things are: each is told, because what came between two of them matters.
+TURNS = frozenset(
+    {
+        EventKind.STARTED,
+        EventKind.STOPPED,
+        EventKind.RECOVERED,
+        EventKind.REACHABLE,
+        EventKind.REBALANCED,
+        EventKind.ACTION,
+    }
+)
 # So many events of one kind about one flow in a minute; those beyond are one event.
 BURST_MS = 60_000
 MOST_ALIKE = 50
@@ -130,7 +141,9 @@ class EventLog(logging.Handler):
         if mark.ends:
             self._end(mark.key, now)
         about = (mark, text)
-        known = self._events.get(self._same.get(about, -1))
+        known = None
+        if mark.kind not in TURNS:
+            known = self._events.get(self._same.get(about, -1))
         if known is not None and now - known.last_ms <= FOLD_MS and known.ended_ms is None:
             self._keep(replace(known, count=known.count + 1, last_ms=now))
             return

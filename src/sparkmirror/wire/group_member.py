@@ -42,6 +42,9 @@ from sparkmirror.wire.protocol.group_messages import (
 # The response to a join comes late, and what follows on its connection waits.
 SIDE_CONNECTION = 1
 # Beyond the rebalance timeout, as Java's client waits.
+# A response that takes longer will not come: behind a firewall that forgot the connection, only a
+# new one helps.
+MOST_PATIENCE_SECONDS = 3.0
 JOIN_EXTRA_SECONDS = 5.0
 
 
@@ -80,7 +83,7 @@ class GroupMember:
         self._alias = alias
         self._settings = settings
         self._coordinator: int | None = None
-        self._patience_seconds = max(1.0, settings.session_seconds / 3)
+        self._patience_seconds = min(max(1.0, settings.session_seconds / 3), MOST_PATIENCE_SECONDS)
 
     def move_to(self, calls: BlockingClient) -> None:
         """Use other connections from now on."""

@@ -76,6 +76,12 @@ class FakeCoordinator:
         """Answer nothing until `restart`, which gives every member a whole session."""
         self.answers = False
 
+    def forget(self) -> None:
+        """As one that was frozen for longer than all sessions does when it wakes."""
+        with self._lock:
+            self.seats.clear()
+            self.state, self.leader, self.generation = "Stable", "", self.generation + 1
+
     def restart(self) -> None:
         with self._lock:
             for seat in self.seats.values():

@@ -22,7 +22,9 @@ class Place(GroupPlace):
 
     def __init__(self) -> None:
         self.now = 1000.0
-        super().__init__(SETTINGS, "u", "b", lambda: self.now)
+        self.has_claim = False
+        self.claims_asked = 0
+        super().__init__(SETTINGS, "u", "b", lambda: self.now, self._asked)
         self.changes = 0
         self.on_change(self._count)
 
@@ -48,8 +50,15 @@ class Place(GroupPlace):
     def lose(self) -> None:
         self._lose_place()
 
+    def doubt(self) -> None:
+        self._doubt_place()
+
     def look(self) -> None:
         self._notify()
+
+    def _asked(self) -> bool:
+        self.claims_asked += 1
+        return self.has_claim
 
 
 def named(tasks: str) -> frozenset[ConnectorTaskId]:
@@ -151,6 +160,41 @@ def test_a_lost_place_is_another_membership_though_the_lease_was_good(place: Pla
     assert (place.lease_seconds(), place.membership, lend()) == (0, None, 0)
     place.take(2, "x0")
     assert (place.membership, lend()) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("has_claim", "leads", "seconds", "continues"),
+    [
+        (True, True, 5.0, True),
+        (True, True, LEASE_SECONDS + 5.0, True),
+        (False, True, 5.0, False),  # another has claimed
+        (True, False, 5.0, False),  # another leads
+        (True, True, LEASE_SECONDS + DOUBT_SECONDS, False),
+    ],
+)
+def test_a_leader_that_was_forgotten_continues_if_no_other_could_give_tasks_away(
+    place: Place, has_claim: bool, leads: bool, seconds: float, continues: bool
+) -> None:
+    lend = place.lend_to(X0, place.take(3, "x0", leads=True))
+    tenure = place.tenure
+    place.has_claim = has_claim
+    place.now += seconds
+    place.doubt()
+    assert lend() == 0
+    assert place.is_leader is False
+    place.take(5, "x0", leads=leads)
+    assert (place.membership == 1) == continues
+    assert lend() == (LEASE_SECONDS if continues else 0)
+    assert (leads and place.tenure == tenure) == continues
+
+
+def test_a_follower_that_was_forgotten_has_lost_its_place(place: Place) -> None:
+    lend = place.lend_to(X0, place.take(3, "x0"))
+    place.doubt()
+    assert place.membership is None
+    place.take(5, "x0", leads=True)
+    assert lend() == 0
+    assert place.claims_asked == 0
 
 
 def test_a_revoked_task_keeps_its_lease_until_we_join_without_it(place: Place) -> None:

@@ -207,6 +207,38 @@ def test_a_request_to_rejoin_is_answered_with_another_generation(group: Group) -
     assert generation + 1 in seen
 
 
+def test_tasks_continue_though_a_frozen_coordinator_has_forgotten_the_only_member(
+    group: Group,
+) -> None:
+    one = group.add("one")
+    group.settle(one)
+    running = dict(one._tasks)
+    group.coordinator.crash()
+    wait_for(lambda: one.member.lease_seconds() == 0, within=SECONDS)
+    wait_for(lambda: not one.tasks, within=SECONDS)
+    group.coordinator.forget()
+    group.coordinator.restart()
+    group.settle(one)
+    assert one.member.membership == 1
+    assert dict(one._tasks) == running
+
+
+def test_tasks_end_if_another_has_claimed_while_the_coordinator_had_forgotten_us(
+    group: Group,
+) -> None:
+    one = group.add("one")
+    group.settle(one)
+    one.freeze()
+    two = group.add("two")
+    group.settle(two)
+    two.freeze()
+    wait_for(lambda: not two.tasks, within=SECONDS)
+    group.coordinator.forget()
+    one.thaw()
+    group.settle(one)
+    assert one.member.membership == 2
+
+
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_two_never_write_whatever_happens(group: Group, seed: int) -> None:
     dice = random.Random(seed)
@@ -235,13 +267,19 @@ def test_two_never_write_whatever_happens(group: Group, seed: int) -> None:
         group.workers.remove(worker)
         killed.append(worker)
 
+    def forget() -> None:
+        group.coordinator.crash()
+        threading.Event().wait(SESSION_SECONDS + dice.choice([0.1, 1.0]))
+        group.coordinator.forget()
+        group.coordinator.restart()
+
     def configure() -> None:
         group.configs.change(tasks_of("x", dice.randint(1, 12)) | tasks_of("y", dice.randint(0, 5)))
 
     killed: list[SharingWorker] = []
     try:
         for _ in range(4):
-            actions: list[Callable[[], None]] = [join, lose, configure]
+            actions: list[Callable[[], None]] = [join, lose, forget, configure]
             if len(group.workers) > 1:
                 actions += [drain, kill]
             dice.choice(actions)()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sparkmirror.batches.header import write_crc
+from sparkmirror.batches.header import ATTRIBUTES, ATTRIBUTES_AT, LOG_APPEND_TIME, write_crc
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.spark.copy import figures_report, partition_problems
 from sparkmirror.spark.figures import PartitionFigures, decode_row
@@ -186,3 +186,26 @@ def test_a_source_that_cannot_be_reached_is_a_problem_and_its_end_unknown(
     row = rows(loop.figures.take())[T0]
     assert row.problem
     assert row.end_offset is None
+
+
+def test_of_a_topic_with_append_time_that_time_counts(copy: Copy) -> None:
+    loop = copy.start({T0: None})
+    batch = encode([Record(0, 1000, None, b"v"), Record(1, now_ms() - 5000, None, b"v")])
+    ATTRIBUTES.pack_into(batch, ATTRIBUTES_AT, LOG_APPEND_TIME)
+    write_crc(batch)
+    copy.source.log("t", 0).append(bytes(batch))
+    settled(copy, 2)
+    row = rows(loop.figures.take())[T0]
+    for window in (row.age, row.latency):
+        assert 5000 <= window.least <= window.most < 5000 + 20_000
+        assert window.count == 2
+
+
+def test_of_thousands_of_idle_partitions_nothing_is_sent(copy: Copy) -> None:
+    partitions = [TopicPartition(f"t{at}", 0) for at in range(3000)]
+    loop = copy.start(dict.fromkeys([T0, *partitions], 0))
+    assert len(loop.figures.take()["rows"]) == 3001
+    assert loop.figures.take() == {"type": "figures"}
+    write(copy, T0, now_ms())
+    settled(copy, 1)
+    assert rows(loop.figures.take()).keys() == {T0}

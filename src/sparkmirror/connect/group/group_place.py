@@ -8,8 +8,11 @@ When a coordinator crashes, the lease may end although no other worker took our 
 coordinator counts every session from its own start. So the end of a lease only pauses our tasks. A
 heartbeat that the coordinator accepts in the same generation proves that no generation began
 without us: no other worker led, and none was assigned our tasks. They continue, and so do the
-*membership* and a leader's *tenure*. A new generation after the lease begins a new membership and
-tenure, and tasks of the earlier membership write nothing more.
+*membership* and a leader's *tenure*. A coordinator that was frozen for longer than a session has
+forgotten us when it wakes; then a leader whose claim of the config topic is still valid, and that
+leads again, knows the same: a leader gives tasks away only after its claim. Any other generation
+after the lease begins a new membership and tenure, and tasks of the earlier membership write
+nothing more.
 
 Our tasks are those that we joined with, then those of the assignment, and those that it revokes
 until they have stored their positions. No other task gets a lease here, not even one that a thread
@@ -64,9 +67,16 @@ class GroupPlace:
     """Our place in the group, according to the coordinator's responses."""
 
     def __init__(
-        self, settings: GroupSettings, own_url: str, alias: str, clock: Callable[[], float]
+        self,
+        settings: GroupSettings,
+        own_url: str,
+        alias: str,
+        clock: Callable[[], float],
+        has_claim: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`has_claim`: whether no other leader could give tasks away since we led."""
         self.own_url = own_url
+        self._has_claim = has_claim
         self._settings = settings
         self._alias = alias
         self._clock = clock
@@ -200,14 +210,28 @@ class GroupPlace:
     def _take_place(self, view: GroupView, sent_at: float) -> None:
         """An assignment has arrived; its request was sent at `sent_at`."""
         # Before the lease is renewed, so that tasks of an earlier membership or tenure get none.
-        if self._lease.is_over:
+        is_same = self._lease.is_over and self._is_unbroken(view)
+        if self._lease.is_over and not is_same:
             self._memberships += 1
-        if view.leads and not self.is_leader:
+        if view.leads and not self.is_leader and not is_same:
             self._tenure += 1
         self._lease.renew(sent_at, is_stable=True)
         if view.assignment is not None:
             self._claim(view.assignment.tasks | view.assignment.revoked)
         self._publish(replace(view, membership=self._memberships))
+
+    def _is_unbroken(self, view: GroupView) -> bool:
+        """After the lease: whether no other worker led, so that our tasks may continue."""
+        was_leader = self._view.leads and self._lease.ended_within(DOUBT_SECONDS)
+        return was_leader and view.leads and self._has_claim()
+
+    def _doubt_place(self) -> None:
+        """The coordinator does not know us any more; a leader pauses until the next generation."""
+        if self._view.leads:
+            self._lease.doubt()
+            self._notify()
+        else:
+            self._lose_place()
 
     def _lose_place(self) -> None:
         self._lease.lose()

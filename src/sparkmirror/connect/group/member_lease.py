@@ -39,8 +39,15 @@ class MemberLease:
         """The coordinator does not know us, or no longer does."""
         self._response_at = self._stable_at = self.end = NEVER
 
+    def doubt(self) -> None:
+        """The coordinator no longer knows us, but possibly no other member took our place."""
+        self._response_at = self._stable_at = NEVER
+        self.end = min(self.end, self._clock())
+
     def extend(self) -> None:
-        """Move the end of the lease by the responses noted so far."""
+        """Move the end of the lease by the responses noted since it was lost or in doubt."""
+        if self._response_at == NEVER:
+            return
         missed_at = self._response_at + self._settings.session_seconds
         dropped_at = self._stable_at + self._settings.rebalance_seconds
         self.end = min(missed_at, dropped_at) - LEASE_MARGIN_SECONDS

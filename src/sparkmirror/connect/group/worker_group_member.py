@@ -75,6 +75,7 @@ class WorkerGroupMember(GroupPlace):
         denied: str = NO_CONNECTORS,
         describe: Describe | None = None,
         plan: PlanAssignments | None = None,
+        has_claim: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = boot_clock,
     ) -> None:
         """`protocol`: only members with the same one share a group.
@@ -85,7 +86,7 @@ class WorkerGroupMember(GroupPlace):
         settings = GroupSettings(
             group_id, PROTOCOL_TYPE, protocol, session_timeout_ms, rebalance_timeout_ms
         )
-        super().__init__(settings, own_url, client.alias, clock)
+        super().__init__(settings, own_url, client.alias, clock, has_claim)
         self._occupied = occupied
         self._denied = denied
         self.figures = MemberFigures(clock)
@@ -171,7 +172,7 @@ class WorkerGroupMember(GroupPlace):
         except RejoinError as error:
             log.debug("%s", error)
             if not self._member.member_id:  # the coordinator has forgotten us
-                self._lose_place()
+                self._doubt_place()
         except KafkaError as error:
             self._complain(error)
 

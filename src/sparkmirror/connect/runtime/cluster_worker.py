@@ -34,7 +34,10 @@ from sparkmirror.connect.storage.backing_stores import (
     Stores,
 )
 from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingStore
-from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
+from sparkmirror.connect.storage.status_backing_store import (
+    FLUSH_SECONDS,
+    KafkaStatusBackingStore,
+)
 from sparkmirror.connect.storage.storage_topics import configs_topic, statuses_topic
 from sparkmirror.connect.thread_task import ThreadTask
 from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, consequence_without
@@ -80,6 +83,7 @@ class ClusterWorker:
         self.task_starts = StartCounts()
         self._role = role
         self._stop_seconds = worker.task_shutdown_graceful_timeout_ms / 1000
+        self.configs = self.make_configs()
         self.member = WorkerGroupMember(
             worker.client,
             group.group_id,
@@ -92,8 +96,8 @@ class ClusterWorker:
             denied=consequence_without(role.feature, role.group, READ),
             describe=self.describe,
             plan=self.plan,
+            has_claim=self.configs.is_still_claimed,
         )
-        self.configs = self.make_configs()
         self.statuses = self.make_statuses()
         self.offsets = AllOffsets(worker, self._parse)
         self.stores = Stores(self.configs, self.statuses, self.offsets, self.member)
@@ -155,7 +159,7 @@ class ClusterWorker:
 
         If tasks did not end in time, the other workers wait until their lease ends.
         """
-        self.statuses.stop()
+        self.statuses.stop(min(leave_seconds, FLUSH_SECONDS))
         self.configs.stop()
         self.member.stop(leave_seconds)
 

@@ -37,13 +37,12 @@ class ConfigClaim:
 
     @property
     def is_done(self) -> bool:
-        """Whether this worker may write, and the config topic has the connectors of the file."""
-        return self._is_done
+        """Whether this worker may write, and the config topic has the connectors of the file.
 
-    @property
-    def allows_new_tasks(self) -> bool:
-        """Whether tasks may start; with a file, only once its connectors are written."""
-        return self._file is None or self._is_done
+        Only then may a leader give tasks away that no worker runs. So a worker whose claim is still
+        valid knows that no other was given its tasks (`GroupPlace`).
+        """
+        return self._is_done
 
     def advance(self, stopping: threading.Event) -> bool:
         """Claim if necessary; return whether that is done. Raises MirrorError: try again."""

@@ -97,9 +97,7 @@ class HerderLoop:
         self._membership = Continuity(lambda: stores.group.membership)
         self._wake = threading.Event()
         self._claim = ConfigClaim(stores.configs, None if file is None else dict(file), self.wake)
-        self._plan = TaskPlan(
-            stores.configs.snapshot, self._refresh_here, lambda: self._claim.allows_new_tasks
-        )
+        self._plan = TaskPlan(stores.configs.snapshot, self._refresh_here, self._has_claimed)
         self._tasks = AssignedTasks(
             self._make_task, lambda name: TaskStatuses(name, stores, identity)
         )
@@ -196,6 +194,9 @@ class HerderLoop:
     def leads(self) -> bool:
         """Whether this worker leads, and no other can."""
         return self._group.is_leader
+
+    def _has_claimed(self) -> bool:
+        return self._claim.is_done and self.leads()  # a claim is of the tenure it was made in
 
     def connector(self, name: str) -> WorkerConnector | None:
         """The connector `name`, if this worker has it."""

@@ -28,6 +28,9 @@ class ConfigBackingStore(KeyTopic, Protocol):
     def claim(self) -> None:
         """Fence earlier leaders, and read what they wrote."""
 
+    def is_still_claimed(self) -> bool:
+        """Whether no other worker has claimed since we did."""
+
     def on_change(self, callback: Callable[[], None]) -> None: ...
     def on_restart(self, callback: OnRestart) -> None: ...
     def put_connector(
@@ -57,7 +60,9 @@ class StatusBackingStore(Protocol):
     def start(self) -> None:
         """Create or check the topic, and read it to its end. Raises MirrorError."""
 
-    def stop(self) -> None: ...
+    def stop(self, seconds: float = ...) -> None:
+        """Wait for writes for so many seconds at most, then close."""
+
     def connector(self, name: str) -> StoredStatus | None: ...
     def tasks(self, name: str) -> Mapping[int, StoredStatus]: ...
     def topics(self, name: str) -> set[str]: ...

@@ -38,6 +38,8 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.produce.transactional_writer import TransactionalWriter
 
 WRITE_SECONDS = 30.0
+# For a check between two generations of the group: within a session, with time to spare.
+CHECK_SECONDS = 2.0
 
 
 class KafkaConfigBackingStore(ConfigWriter):
@@ -150,6 +152,19 @@ class KafkaConfigBackingStore(ConfigWriter):
         """Distribute a new session key to all workers (KIP-507)."""
         self._announced = (key,)
         self._write([session_key_record(key)])
+
+    def is_still_claimed(self) -> bool:
+        """Whether no other worker has claimed the topic since we did, as far as can be found out.
+
+        Asked while it is uncertain whether we still lead, so this does not depend on `term`.
+        """
+        if not self._claiming.acquire(timeout=CHECK_SECONDS):
+            return False
+        try:
+            is_ours = self._claimed is not None
+            return is_ours and self._writer.is_unfenced(self._tp, CHECK_SECONDS)
+        finally:
+            self._claiming.release()
 
     def _write(self, rows: Sequence[KeyValue]) -> None:
         """Write, and return when the records have been read back."""

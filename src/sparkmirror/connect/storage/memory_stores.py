@@ -44,6 +44,10 @@ class MemoryConfigBackingStore(ConfigWriter):
     def claim(self) -> None:
         """Only this process writes."""
 
+    def is_still_claimed(self) -> bool:
+        """Unknown: claims of other processes leave no trace here."""
+        return False
+
     def on_change(self, callback: Callable[[], None]) -> None:
         self._on_change.append(callback)
 
@@ -83,7 +87,7 @@ class MemoryStatusBackingStore:
     def start(self) -> None:
         """There is nothing to read."""
 
-    def stop(self) -> None:
+    def stop(self, seconds: float = 0.0) -> None:
         """There is nothing to close."""
 
     def connector(self, name: str) -> StoredStatus | None:

@@ -82,10 +82,10 @@ class KafkaStatusBackingStore:
         self._followed.start()
         self._writer.start()
 
-    def stop(self) -> None:
-        """Flush what was put, for a few seconds at most, and stop following the topic."""
+    def stop(self, seconds: float = FLUSH_SECONDS) -> None:
+        """Flush what was put, for so many seconds at most, and stop following the topic."""
         if self._writer.waiting:
-            self._writer.flush(FLUSH_SECONDS)
+            self._writer.flush(seconds)
         self._writer.close()
         if self._followed is not None:
             self._followed.stop()

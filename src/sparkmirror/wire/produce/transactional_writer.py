@@ -13,6 +13,7 @@ but writes nothing; the other one claims again.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -59,6 +60,8 @@ from sparkmirror.wire.protocol.group_messages import (
 )
 from sparkmirror.wire.protocol.messages import decode_init_producer_id
 from sparkmirror.wire.protocol.produce_messages import decode_produce
+
+log = logging.getLogger(__name__)
 
 FENCING = frozenset((INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED))
 # A transaction that its process did not end keeps readers waiting for this long, or until the next
@@ -123,6 +126,30 @@ class TransactionalWriter:
             self._is_fenced = False
             self._sequences.clear()
             self._check_may_write()
+
+    def is_unfenced(self, tp: TopicPartition, seconds: float) -> bool:
+        """Whether no process has claimed since we did; an empty transaction finds out.
+
+        `tp`: a partition that we may write. False also if that cannot be found out in time.
+        """
+        if not self._lock.acquire(timeout=seconds):
+            return False
+        try:
+            return self._identity is not None and self._try_empty_transaction(tp, seconds)
+        finally:
+            self._lock.release()
+
+    def _try_empty_transaction(self, tp: TopicPartition, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        try:
+            identity = self._claimed()
+            self._retry("begin", seconds, lambda: self._add_partition(identity, tp))
+            self._end_or_forget(identity, deadline - time.monotonic(), commit=False)
+        except KafkaError as error:
+            log.info("%s", error)
+            self._identity = None
+            return False
+        return True
 
     def write(self, tp: TopicPartition, batch: bytearray, count: int, seconds: float) -> int:
         """Write a batch of `count` records; the offset of its first record.

@@ -32,8 +32,8 @@ _FLOWS = (
           "Age of the oldest record that the target does not have yet; 0: it has all.", LAG,
           Merge.MOST),
     gauge("sparkmirror_flow_seconds_until_loss", FLOW,
-          "Until retention of the source deletes the first record that was not copied; absent if "
-          "it would delete none.", LAG, Merge.LEAST),
+          "Until retention of the source deletes the first record that was not copied; the whole "
+          "retention if all were; absent without a limit.", LAG, Merge.LEAST),
     gauge("sparkmirror_flow_catch_up_seconds", FLOW,
           "Estimate of the time until the backlog is copied; absent unless it falls.", LAG,
           Merge.MOST),
@@ -71,8 +71,8 @@ _PARTITIONS = (
           "Age of the oldest record that the target does not have yet; 0: it has all.", LAG,
           Merge.MOST),
     gauge("sparkmirror_seconds_until_loss", PARTITION,
-          "Until retention of the source deletes the first record that was not copied; absent if "
-          "it would delete none.", LAG, Merge.LEAST),
+          "Until retention of the source deletes the first record that was not copied; the whole "
+          "retention if all were; absent without a limit.", LAG, Merge.LEAST),
     gauge("sparkmirror_partition_stuck", (*PARTITION, "problem"),
           "1 for each partition that is stuck or failed; 100 of a flow at most.", LAG, Merge.MOST),
 )  # fmt: skip
