@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,14 +83,17 @@ def make_topic_and_group(source: KafkaCluster) -> tuple[str, str]:
 
 @contextmanager
 def flow_on_worker(
-    folder: Path, source: KafkaCluster, target: KafkaCluster
+    folder: Path,
+    source: KafkaCluster,
+    target: KafkaCluster,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[LiveFlow, Worker, Flow]]:
     """On a Connect worker, with the connectors' names that Strimzi gives them."""
     topic, group = make_topic_and_group(source)
     with ReservedPort() as port:
         listener = {"sparkmirror.metrics.listeners": f"http://{HOST}:{port.number}"}
         workers = Workers(folder, source, target)
-        worker = workers.new_worker("worker", listener)
+        worker = workers.new_worker("worker", {**listener, **(settings or {})})
         try:
             worker.start()
             flow = Flow(workers, topic, group, tasks_max=1)

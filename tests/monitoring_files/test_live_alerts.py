@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.ports import ReservedPort
+from tests.certificates import make_ca
 from tests.clusters import Record, end_offset, produce, start_clusters, wait_for
 from tests.mm2_suite.topics import alter_configs
 from tests.monitoring_files.alert_scenarios import RULES
@@ -49,6 +50,7 @@ class Scene:
     worker: Worker
     connectors: Flow
     prometheus: PrometheusServer
+    trusted: Path
 
     def firing(self) -> set[str]:
         """The names of the alerts that fire."""
@@ -113,7 +115,13 @@ def scene(
     text = re.sub(r"\n +for: \w+", "", RULES.read_text("ascii"))
     rules.write_text(text.replace("[5m]", "[30s]"), "ascii")
     folder = tmp_path_factory.mktemp("alerts")
-    with flow_on_worker(folder, *clusters) as (flow, worker, connectors), ReservedPort() as port:
+    trusted = folder / "ca.pem"
+    trusted.write_text(make_ca().pem)
+    trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(trusted)}
+    with (
+        flow_on_worker(folder, *clusters, trust) as (flow, worker, connectors),
+        ReservedPort() as port,
+    ):
         flow.fill(RECORDS, 100)
         flow.wait_copied()
         flow.commit(RECORDS)
@@ -122,7 +130,7 @@ def scene(
         )
         with server:
             server.wait_scraped()
-            yield Scene(flow, worker, connectors, server)
+            yield Scene(flow, worker, connectors, server, trusted)
 
 
 def test_nothing_fires_while_all_is_well(scene: Scene) -> None:
@@ -213,8 +221,11 @@ def frozen(cluster: KafkaCluster) -> Iterator[None]:
         broker.resume()
 
 
-def test_a_worker_that_was_killed_is_down(scene: Scene) -> None:
+def test_a_worker_that_was_killed_is_down_until_it_comes_back_with_an_old_ca(scene: Scene) -> None:
     scene.worker.kill()
     scene.wait_for_alert("SparkmirrorWorkerDown")
+    old = make_ca().issue("old", hosts=(), lasts=timedelta(days=8), is_ca=True)
+    scene.trusted.write_text(old.pem)
     scene.worker.start()
+    scene.wait_for_alert("SparkmirrorCertificateExpires")
     scene.wait_for_end("SparkmirrorWorkerDown")
