@@ -117,11 +117,12 @@ def scene(
     text = re.sub(r"\n +for: \w+", "", RULES.read_text("ascii"))
     rules.write_text(text.replace("[5m]", "[30s]"), "ascii")
     folder = tmp_path_factory.mktemp("alerts")
+    source, target = clusters
     trusted = folder / "ca.pem"
     trusted.write_text(make_ca().pem)
     trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(trusted)}
     with (
-        flow_on_worker(folder, *clusters, trust) as (flow, worker, connectors),
+        flow_on_worker(folder, source, target, trust) as (flow, worker, connectors),
         ReservedPort() as port,
     ):
         flow.fill(RECORDS, 100)
