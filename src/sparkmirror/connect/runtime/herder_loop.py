@@ -86,8 +86,7 @@ class HerderLoop:
         """
         self.last_turn = time.monotonic()
         self._stores = stores
-        self._configs = stores.configs
-        self._group = stores.group
+        self._configs, self._group = stores.configs, stores.group
         self._identity, self._factory = identity, factory
         self.connector_starts = StartCounts()
         self._spark, self._watch = spark, SparkWatch(spark)

@@ -53,8 +53,8 @@ give the metrics of MirrorMaker 2 and Connect 4.3, so dashboards and alerts for 
 unchanged: `connector="\\"a->b.MirrorSourceConnector\\""` has quotes because JMX puts them around
 names with other characters than letters, digits, `_`, `-`, `%`, `.` and blanks. Our own metrics
 begin with `sparkmirror_`; their labels have no such quotes, and `topic` is the source topic. The
-lag in records is there under the names of Kafka's consumer and of KIP-971, too. `promtool check metrics`
-objects to names of Kafka's (`_ms`, `_count`), as it does with MirrorMaker 2, and to none of ours.
+lag in records is there under the names of Kafka's consumer and of KIP-971, too. `promtool check
+metrics` objects to names of Kafka's (`_ms`, `_count`), as with MirrorMaker 2, and to none of ours.
 
 `metric.names.formats=new` of Kafka 4.3 has no effect. Java's reporters (`metric.reporters`) cannot
 run here; `metrics.sample.window.ms` and `metrics.num.samples` have no effect: averages and extremes
