@@ -1,11 +1,13 @@
-# Plain `make` lists what there is to make. Everything is installed into .venv; only `containers`, as root, installs elsewhere.
+# Plain `make` lists what there is to make. Everything is installed into .venv; only `containers`, `monitoring` and
+# `browser`, as root, install elsewhere.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check ci bench clean requirements java containers
+.PHONY: help demo test test-long check ci bench screenshots clean requirements
+.PHONY: java containers monitoring browser
 
 # Two processes run the tests, a file at a time.
 IN_TWO_PROCESSES := -n 2 --dist loadfile --no-loadscope-reorder
@@ -17,18 +19,19 @@ help:
 	@echo "make check      lint, formatting, types, import rules, documents, known vulnerabilities in packages"
 	@echo "make ci         what CI runs: check, then all tests; reruns each failed test once, alone"
 	@echo "make bench      measure sparkmirror and MirrorMaker 2 on the same brokers (ARGS=...)"
+	@echo "make screenshots  draw docs/images anew, with Debian's Chromium"
 	@echo "make clean      delete what the others made"
 
 demo: java $(INSTALLED)
 	@$(BIN)/sparkmirror demo $(if $(KEEP),--keep) $(ARGS)
 
-test: java $(INSTALLED)
+test: java monitoring browser $(INSTALLED)
 	$(BIN)/pytest $(IN_TWO_PROCESSES) $(ARGS)
 
-test-long: java containers $(INSTALLED)
+test-long: java containers monitoring browser $(INSTALLED)
 	$(BIN)/pytest $(IN_TWO_PROCESSES) -m long $(ARGS)
 
-ci: check java containers
+ci: check java containers monitoring browser
 	$(BIN)/python tools/ci_tests.py $(IN_TWO_PROCESSES) --- $(IN_TWO_PROCESSES) -m long
 
 check: $(INSTALLED)
@@ -37,10 +40,16 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m sparkmirror.config.docs --check
+	$(BIN)/python -m sparkmirror.logs.message_docs --check
+	$(BIN)/python tools/vendored_ui.py --check
+	$(BIN)/python -m sparkmirror.monitoring.metrics.docs --check
 	@$(BIN)/python tools/audit.py $(BIN)/pip-audit requirements.txt
 
 bench: java $(INSTALLED)
 	$(BIN)/python -m bench $(ARGS)
+
+screenshots: browser $(INSTALLED)
+	PYTHONPATH=. $(BIN)/python tools/screenshots.py
 
 clean:
 	rm -rf .venv build dist bench/out spark-warehouse
@@ -50,8 +59,8 @@ clean:
 java:
 	@tools/preflight $(PYTHON) java
 
-containers:
-	@tools/preflight $(PYTHON) containers
+containers monitoring browser:
+	@tools/preflight $(PYTHON) $@
 
 $(INSTALLED): requirements.txt pyproject.toml
 	@tools/preflight $(PYTHON) python disk

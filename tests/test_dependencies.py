@@ -14,7 +14,12 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "sparkmirror"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Part of src -> the extra whose packages it may import as well.
-EXTRAS = {"demo": "demo", "embedded": "demo", "wire/sasl/aws.py": "aws"}
+EXTRAS = {
+    "demo": "demo",
+    "embedded": "demo",
+    "wire/sasl/aws.py": "aws",
+    "monitoring/metrics/otlp.py": "otel",
+}
 
 
 def test_every_imported_package_is_declared() -> None:
@@ -34,7 +39,8 @@ def test_every_declared_package_is_imported() -> None:
         for package in _packages_of(path)
         for name in _names_of(package)
     }
-    assert _declared() | _declared("aws") | _declared("demo") <= imported
+    extras = set(EXTRAS.values())
+    assert _declared().union(*map(_declared, extras)) <= imported
 
 
 def test_dev_has_all_extras() -> None:

@@ -267,6 +267,21 @@ def test_status_of_connectors_and_tasks(shell: Shell) -> None:
     assert failed == [MSC, "-", "FAILED", "connect-worker:8083", "why"]
 
 
+@pytest.mark.parametrize("verb", ["deploy", "redeploy"])
+def test_deployments_as_json(shell: Shell, verb: str) -> None:
+    assert shell(verb, "--json") == 0, shell.err
+    shown = json.loads(shell.out)
+    assert (shown["cluster"], shown["running"]) == ("eu", True)
+    assert [each["name"] for each in shown["connectors"]] == list(NAMES)
+    assert {each["connector"]["state"] for each in shown["connectors"]} == {"RUNNING"}
+    assert f"{MSC}: created\n" in shell.err
+    assert shell("undeploy", "--json") == 0
+    gone: list[object] = [{"name": name, "connector": None, "tasks": []} for name in NAMES]
+    assert json.loads(shell.out) == {"cluster": "eu", "running": False, "connectors": gone}
+    assert shell("deploy", "--json", "--timeout", "soon") == 2
+    assert shell.out == ""
+
+
 def test_status_as_json(shell: Shell) -> None:
     shell("deploy")
     shell.worker.delete(CPC)

@@ -42,12 +42,15 @@ def test_start_status_stop_round_trip(state: Path) -> None:
     assert ask(host, int(port)).node_ids == (1,)
 
     assert json.loads(kafka("status", "--json").stdout) == [{**cluster, "running": True}]
+    named = kafka("status", "--name", "demo", "--json")
+    assert (named.returncode, len(json.loads(named.stdout))) == (0, 1)
     again = kafka("start", "--name", "demo")
     assert (again.returncode, again.stderr.count("\n")) == (2, 1)
     assert f"is running on {cluster['bootstrap_servers']}" in again.stderr
 
-    stopped = kafka("stop", "--name", "demo")
+    stopped = kafka("stop", "--name", "demo", "--json")
     assert stopped.returncode == 0, stopped.stderr
+    assert json.loads(stopped.stdout) == {**cluster, "kept": False}
     assert not any(pid_is_alive(pid) for pid in cluster["pids"])
     assert not (state / "demo").exists()
     assert json.loads(kafka("status", "--json").stdout) == []
@@ -63,6 +66,16 @@ def test_a_cluster_that_was_kept_comes_back_on_its_ports(state: Path) -> None:
     assert json.loads(again.stdout)["bootstrap_servers"] == before
     assert kafka("stop", "--name", "kept").returncode == 0
     assert not (state / "kept").exists()
+
+
+@pytest.mark.usefixtures("state")
+def test_scripts_learn_from_the_exit_code_whether_a_cluster_runs() -> None:
+    done = kafka("status", "--name", "none")
+    text = "No Kafka cluster 'none' was started with `sparkmirror kafka start`.\n"
+    assert (done.returncode, done.stdout) == (1, text)
+    done = kafka("status", "--name", "none", "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (1, [])
+    assert kafka("status").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ def test_terminal_has_a_live_line_per_flow_and_ctrl_c_stops_in_order(
         screen.type(CTRL_C)
         screen.wait_for("SIGINT: committing and stopping")
         assert screen.end() == 0
-    screen.wait_for(r"INFO stopped\r?\n")
+    screen.wait_for(r"INFO   (\x1b\[0m)? stopped\r?\n")
     # Log lines stand above the live ones, not behind them.
     assert not re.search(r"tasks running\d{4}-", screen.shown)
 

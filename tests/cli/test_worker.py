@@ -124,4 +124,6 @@ def test_options_of_a_jvm_that_are_dropped_beside_a_file_are_explained(
     monkeypatch.setenv("KAFKA_OPTS", "-javaagent:/opt/exporter.jar=9404:/etc/exporter.yml")
     config = worker._load(write_worker(tmp_path, "http://127.0.0.1:0"))
     (warning,) = [text for text in config.warnings if "KAFKA_OPTS" in text]
-    assert warning.endswith("no Java agent is loaded: there is no JMX here")
+    assert warning.endswith(
+        "no Java agent is loaded: there is no JMX here; /metrics has the metrics (docs/metrics.md)"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import subprocess
@@ -174,3 +175,40 @@ def test_option_is_stronger_than_the_roots_level() -> None:
     worker._set_levels(levels, except_root=True)
     assert logging.getLogger("sparkmirror").level == before
     assert logging.getLogger("sparkmirror.wire").level == logging.DEBUG
+
+
+# -- the form of the log ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        pytest.param({"CONNECT_SPARKMIRROR_LOG_FORMAT": "json"}, 1, id="a key"),
+        pytest.param({"SPARKMIRROR_LOG_FORMAT": "json"}, 1, id="for every command"),
+        pytest.param(
+            {"SPARKMIRROR_LOG_FORMAT": "json", "CONNECT_LOG4J_ROOT_LOGLEVEL": "OFF"},
+            1,
+            id="no log at all",
+        ),
+        pytest.param({"SPARKMIRROR_LOG_FORMAT": "json", "CONNECT_GROUP_ID": ""}, 2, id="bad file"),
+    ],
+)
+def test_every_line_is_json_up_to_the_error_that_ends_it(
+    variables: Mapping[str, str], code: int
+) -> None:
+    done = run_worker({**VARIABLES, **variables})
+    assert done.returncode == code, done.stderr
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert lines[-1]["level"] == "ERROR"
+    assert "CONNECT_" in lines[-1]["message"]
+
+
+def test_the_command_line_has_the_last_word() -> None:
+    environ = {**VARIABLES, "CONNECT_SPARKMIRROR_LOG_FORMAT": "json"}
+    done = run_worker(environ, "--log-format", "text")
+    assert done.stderr.splitlines()[-1].startswith("sparkmirror: ")
+
+
+def test_an_unknown_form_is_an_error() -> None:
+    errors = errors_of(run_worker({**VARIABLES, "CONNECT_SPARKMIRROR_LOG_FORMAT": "xml"}))
+    assert [error for error in errors if "use one of text, json" in error]

@@ -9,15 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.config.log_lines import as_one_entry, without_controls
-from sparkmirror.config.masking import MaskingFormatter
+from sparkmirror.logs.log_format import JsonFormatter, LineFormatter
+from sparkmirror.logs.places import LogPlace, at_place
 
 FORGED = "2026-11-17 03:00:00,000 INFO connector orders deleted"
 
 
-def formatted(message: str, *args: object, error: Exception | None = None) -> str:
+def record(message: str, *args: object, error: Exception | None = None) -> logging.LogRecord:
     trace = None if error is None else (type(error), error, None)
-    record = logging.LogRecord("x", logging.INFO, "", 0, message, args, trace)
-    return MaskingFormatter("%(levelname)s %(message)s").format(record)
+    return logging.LogRecord("x", logging.INFO, "", 0, message, args, trace)
+
+
+def formatted(message: str, *args: object, error: Exception | None = None) -> str:
+    """A line without its time."""
+    _, _, line = LineFormatter().format(record(message, *args, error=error)).split(" ", 2)
+    return line
 
 
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028"])
@@ -25,6 +31,16 @@ def test_a_name_cannot_begin_a_line(line_break: str) -> None:
     text = formatted("no connector %s", f"x{line_break}{FORGED}")
     assert FORGED in text
     assert not any(line.startswith(FORGED) for line in text.splitlines())
+    json_text = JsonFormatter().format(record("no connector %s", f"x{line_break}{FORGED}"))
+    assert len(json_text.splitlines()) == 1
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\x1b[1A"])
+def test_a_connector_cannot_begin_a_line(line_break: str) -> None:
+    with at_place(LogPlace(f"x{line_break}{FORGED}")):
+        text = formatted("started")
+    assert len(text.splitlines()) == 1
+    assert "\x1b" not in text
 
 
 def test_a_trace_cannot_begin_a_line() -> None:

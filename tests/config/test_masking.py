@@ -17,7 +17,6 @@ from sparkmirror.config.keys.connector_keys import CONNECT_KEYS, FRAMEWORK_KEYS,
 from sparkmirror.config.keys.security_keys import SECURITY_KEYS
 from sparkmirror.config.masking import (
     HIDDEN,
-    MaskingFormatter,
     forget_owner,
     is_secret,
     mask,
@@ -29,6 +28,7 @@ from sparkmirror.config.masking import (
     remember_token,
 )
 from sparkmirror.config.worker.worker_file import WORKER_FILE_KEYS
+from sparkmirror.logs.log_format import JsonFormatter, LineFormatter
 
 KNOWN = {
     key.name: key
@@ -122,8 +122,10 @@ def test_log_lines_and_their_traces_have_no_secret() -> None:
     record = logging.LogRecord(
         "x", logging.ERROR, "", 0, "with %s", ("in-the-log-8",), (ValueError, error, None)
     )
-    line = MaskingFormatter("%(levelname)s %(message)s").format(record)
+    _, _, line = LineFormatter().format(record).split(" ", 2)
     assert line == f"ERROR with {HIDDEN}\n    ValueError: {HIDDEN}"
+    found = json.loads(JsonFormatter().format(record))
+    assert (found["message"], found["trace"]) == (f"with {HIDDEN}", f"ValueError: {HIDDEN}")
 
 
 @pytest.mark.timeout(20)

@@ -9,6 +9,7 @@ import pytest
 
 from sparkmirror.connect import start_failures, thread_task
 from sparkmirror.connect.connector import TaskConfigs, TaskReport
+from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.connect.states import TaskEvent
 from sparkmirror.connect.thread_task import ThreadTask
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError
@@ -37,12 +38,14 @@ class Rig:
     def __init__(self) -> None:
         self.running = FakeRunning({"name": "c"})
         self.may_run = True
+        self.starts = StartCounts()
         self.task = ThreadTask(
             "c-0",
             {0: {"x": "1"}},
             lambda configs: Work(self.running, configs),
             lambda: self.may_run,
             1.0,
+            starts=self.starts,
         )
         self.is_started = False
 
@@ -92,6 +95,8 @@ def test_what_fails_is_tried_again(rig: Rig) -> None:
         *("connect 0", "start 0", "stop 0", "join 0"),
         *("connect 0", "start 0"),
     ]
+    starts = rig.starts
+    assert (starts.attempts, starts.successes, starts.failures) == (3, 1, 2)
 
 
 def test_settings_that_cannot_work_wait_for_a_user(rig: Rig) -> None:

@@ -25,6 +25,7 @@ from tests.users.files import QUICKSTART
 SCRIPT = DEPLOY / "mm2.sh"
 UNIT = DEPLOY / "sparkmirror-worker.service"
 EXPORTERS = ("source-offsets", "target-offsets")
+JOBS = ("sparkmirror", "kafka")
 VERBS = ("deploy", "undeploy", "redeploy", "status")
 WORKERS = ("worker-1", "worker-2", "quickstart")
 
@@ -212,31 +213,41 @@ def test_addresses_are_services(
     ]
     text += [value.removeprefix("http://") for key, value in ui if key.endswith("ADDRESS")]
     text += [word.partition("=")[2] for name in EXPORTERS for word in services[name]["command"]]
-    text += [target for job in scraped_jobs() for target in job["targets"]]
+    text += [target for job in JOBS for target in scraped(job)]
     hosts = {address.split(":")[0] for address in text}
     assert hosts == {
         name for name in services if name.startswith(("source-", "target-", "worker-"))
     }
 
 
-def scraped_jobs() -> list[Json]:
+def test_prometheus_scrapes_the_port_of_the_workers_metrics() -> None:
+    lines = (DEPLOY / "connect-distributed.properties").read_text("ascii").splitlines()
+    assert "sparkmirror.metrics.listeners=http://:9404" in lines
+    assert list(scraped("sparkmirror")) == ["worker-1:9404", "worker-2:9404"]
+
+
+def scraped(name: str) -> dict[str, Json]:
+    """The targets of a job, and the labels that it adds."""
     (settings,) = load_documents(DEPLOY / "monitoring" / "prometheus.yml")
-    (job,) = settings["scrape_configs"]
-    found: list[Json] = job["static_configs"]
-    return found
+    (job,) = (job for job in settings["scrape_configs"] if job["job_name"] == name)
+    found = job["static_configs"]
+    return {target: each.get("labels", {}) for each in found for target in each["targets"]}
 
 
 @pytest.mark.parametrize("name", ["prometheus", "grafana"])
 def test_monitoring_mounts_files_that_are_there(services: dict[str, Json], name: str) -> None:
-    for volume in services[name]["volumes"]:
-        assert (DEPLOY / volume.split(":")[0]).is_file()
+    mounted = [volume.split(":")[0] for volume in services[name]["volumes"]]
+    assert all((DEPLOY / path).is_file() for path in mounted)
+    folder = {"prometheus": DEPLOY / "monitoring", "grafana": DEPLOY / "monitoring" / "grafana"}
+    there = {path.name for path in folder[name].iterdir() if path.is_file()}
+    assert {Path(path).name for path in mounted} == there
 
 
 def test_dashboard_asks_for_the_clusters_that_are_scraped() -> None:
     text = (DEPLOY / "monitoring" / "grafana" / "progress.json").read_text("ascii")
     panels = json.loads(text)["panels"]
     asked = {name for panel in panels for name in re.findall(r'cluster="([^"]+)"', str(panel))}
-    assert asked == {job["labels"]["cluster"] for job in scraped_jobs()}
+    assert asked == {labels["cluster"] for labels in scraped("kafka").values()}
 
 
 # -- systemd ---------------------------------------------------------------------------------------

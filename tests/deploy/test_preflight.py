@@ -1,4 +1,4 @@
-"""What `make test-long` does where the programs that build and run the image are missing."""
+"""What make does where programs of Debian that tests need are missing."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def write_program(path: Path, line: str) -> None:
     path.chmod(0o755)
 
 
-def look(folder: Path, user: int) -> tuple[int, str]:
+def look(folder: Path, user: int, need: str = "containers") -> tuple[int, str]:
     write_program(folder / "id", f"echo {user}")
     bash = shutil.which("bash") or "bash"
-    done = run(bash, str(ROOT / "tools" / "preflight"), "python3", "containers", PATH=str(folder))
+    done = run(bash, str(ROOT / "tools" / "preflight"), "python3", need, PATH=str(folder))
     return done.returncode, done.stderr
 
 
@@ -45,6 +45,14 @@ def test_root_gets_what_is_missing(bare: Path) -> None:
     assert (bare / "called").read_text("ascii") == f"update\n{INSTALL} --yes\n"
 
 
+def test_the_browser_is_one_of_debians_packages(bare: Path) -> None:
+    assert look(bare, user=0, need="browser") == (0, "")
+    assert "install --no-install-recommends chromium --yes" in (bare / "called").read_text("ascii")
+    code, message = look(bare, user=1000, need="browser")
+    assert code == 1
+    assert "no chromium found, which the test of the page needs" in message
+
+
 def test_root_reads_that_it_could_not_be_installed(bare: Path) -> None:
     write_program(bare / "apt-get", "echo no network >&2; exit 100")
     code, message = look(bare, user=0)
@@ -57,3 +65,15 @@ def test_nothing_is_done_where_nothing_is_missing(bare: Path) -> None:
         write_program(bare / program, "exit 0")
     assert look(bare, user=0) == (0, "")
     assert not (bare / "called").exists()
+
+
+def test_root_gets_prometheus(bare: Path) -> None:
+    assert look(bare, user=0, need="monitoring") == (0, "")
+    installed = "update\ninstall --no-install-recommends prometheus --yes\n"
+    assert (bare / "called").read_text("ascii") == installed
+
+
+def test_other_users_read_that_prometheus_is_missing(bare: Path) -> None:
+    code, message = look(bare, user=1000, need="monitoring")
+    assert code == 1
+    assert message.startswith("make: no prometheus found, which the test of metrics")

@@ -19,6 +19,7 @@ from sparkmirror.config.keys.group_keys import GroupConfig
 from sparkmirror.config.mirror_configs import CheckpointConfig, HeartbeatConfig, SourceConfig
 from sparkmirror.config.mm2 import MirrorMakerConfig
 from sparkmirror.config.worker.inter_worker import InterWorkerConfig
+from sparkmirror.config.worker.metrics_keys import MetricsConfig
 from sparkmirror.config.worker.rest_keys import RestConfig
 from sparkmirror.config.worker.rest_security import RestTls
 from sparkmirror.config.worker.worker_file import WorkerFile
@@ -32,6 +33,7 @@ CONFIG_CLASSES = (
     GroupConfig,
     HeartbeatConfig,
     InterWorkerConfig,
+    MetricsConfig,
     MirrorMakerConfig,
     OverridePolicy,
     ProducerConfig,

@@ -29,6 +29,8 @@ SPECIAL = {
     "rest.extension.classes": (
         "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
     ),
+    "sparkmirror.metrics.listeners": "http://127.0.0.1:1",
+    "sparkmirror.metrics.otlp.endpoint": "http://127.0.0.1:1/v1/metrics",
     "topic.filter.class": "my_mirror:Topics",
 }
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from unittest import mock
 
 from sparkmirror.cli import serving
+from sparkmirror.cli import worker as worker_command
+from sparkmirror.cli.watching.monitoring import MetricsServer, Monitoring
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.group.session_keys import SessionKey, SessionKeyRotation
 from sparkmirror.connect.runtime import connect_distributed
@@ -33,6 +35,8 @@ def play_worker(folder: Path) -> Reads:
         _rest(file)
         _group(file)
         _sessions(file)
+        worker_command._use_format_of(file)
+        _metrics(file)
         other = worker_with({})
         assert serving.users_of(other.rest) is None
     reads.name(file, ())
@@ -52,6 +56,8 @@ def _settings(folder: Path, target: FakeCluster) -> dict[str, str]:
         "ssl.keystore.location": str(store),
         "ssl.keystore.type": "PEM",
         "rest.basic.auth.users.file": str(users),
+        "sparkmirror.metrics.listeners": "http://127.0.0.1:0",
+        "sparkmirror.metrics.otlp.endpoint": "http://127.0.0.1:1/v1/metrics",
     }
 
 
@@ -79,6 +85,15 @@ def _group(file: WorkerFile) -> None:
         mock.patch.object(connect_distributed, "_cluster_id", return_value="c"),
     ):
         connect_distributed.ConnectDistributed(file, "http://127.0.0.1:1/")
+
+
+def _metrics(file: WorkerFile) -> None:
+    """A scrape, at a port of its own and pushed."""
+    monitoring = Monitoring(list, file.metrics, file.rest)
+    server = MetricsServer(file.metrics, file.rest)
+    assert len(server.bind().ports) == 1
+    server.stop()
+    assert monitoring.metrics().status == 200
 
 
 def _sessions(file: WorkerFile) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ from sparkmirror.config.worker.worker_file import (
     parse_worker_file,
 )
 from sparkmirror.errors import MirrorError
+from sparkmirror.tools.validate.validation import validate_file
 from tests.config.worker_files import PATH, SMALLEST, worker_file
 from tests.fuzz.target import Choices, Target
 from tests.users.files import QUICKSTART
@@ -105,6 +107,25 @@ def properties_seeds() -> Iterator[bytes]:
     for number in range(len(_LOADERS)):
         for text in (MM2, WORKER, b"a\\\n  b = \\u00e4\r\n! no\n", b"k\\=ey\\ 1 : v\\\\\n"):
             yield bytes((number,)) + text
+
+
+def run_validate(data: bytes) -> None:
+    """A file that `sparkmirror validate` reads: whatever is in it, there is a report."""
+    choices = Choices(data)
+    path = choices.pick((_FILE, _FILE.with_suffix(".json")))
+    path.write_bytes(choices.rest())
+    text = path.read_bytes().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    for problem in validate_file(path).problems:
+        assert 0 <= problem.line <= text.count(b"\n") + 1
+        assert problem.text
+
+
+def validate_seeds() -> Iterator[bytes]:
+    for text in (MM2, WORKER, b"a -> b.topics = x # y\na='b'\n"):
+        yield b"\0" + text
+    settings = json.dumps(CONNECTOR, indent=1).encode()
+    yield b"\1" + settings
+    yield b'\1{"name": "n", "config": ' + settings.replace(b'"name"', b'"connector.class"') + b"}"
 
 
 # -- settings -------------------------------------------------------------------------------------
@@ -271,6 +292,7 @@ def placeholders_seeds() -> Iterator[bytes]:
 
 TARGETS = (
     Target("properties", run_properties, properties_seeds),
+    Target("validate", run_validate, validate_seeds),
     Target("settings", run_settings, settings_seeds),
     Target("variables", run_variables, variables_seeds),
     Target("patterns", run_patterns, patterns_seeds),

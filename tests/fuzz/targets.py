@@ -11,6 +11,7 @@ from tests.fuzz import (
     rest_targets,
     secret_targets,
     topic_targets,
+    view_targets,
     wire_targets,
 )
 
@@ -24,5 +25,6 @@ MODULES = (
     rest_targets,
     link_targets,
     topic_targets,
+    view_targets,
 )
 TARGETS = {target.name: target for module in MODULES for target in module.TARGETS}

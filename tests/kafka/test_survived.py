@@ -43,7 +43,7 @@ def test_remote_topics_of_another_shape_and_a_refused_syncs_topic(
         for topic, partitions in ((narrow, 3), (compacted, 1), (plain, 1)):
             wait_until_copied(mirror, topic, partitions)
             assert_identical(mirror, topic, partitions)
-        flow, syncs = f"[{mirror.alias}->target]", f"mm2-offset-syncs.{mirror.alias}.internal"
+        flow, syncs = f"{mirror.alias}->target:", f"mm2-offset-syncs.{mirror.alias}.internal"
         refused = f"create topic '{syncs}' on 'target': INVALID_REPLICATION_FACTOR"
         for text in (
             f"{flow} '{mirror.remote(narrow)}' has 3 partitions now",

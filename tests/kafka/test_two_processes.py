@@ -84,7 +84,7 @@ def test_two_share_the_tasks_and_orderly_hand_overs_copy_nothing_twice(
             for number in (signal.SIGTERM, signal.SIGINT):
                 other.start(until=FOLLOWS)
                 line = other.wait_for_log("leads this flow")
-                assert f"[{one.alias}->target] {api_of(leader).partition(one.alias)[0]}" in line
+                assert f"{one.alias}->target: {api_of(leader).partition(one.alias)[0]}" in line
                 wait_for_shares(other, PARTITIONS // 2, PARTITIONS // 2)
                 wait_for_more(leader, topic)
                 # What `timeout` and Ctrl-C do: every process of the group hears of it.

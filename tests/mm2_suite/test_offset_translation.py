@@ -78,7 +78,7 @@ def test_restart_replication_by_rest(connect_flow: Flow) -> None:
     assert isinstance(connect_flow.mirror, ConnectMirror)
     _check_restart(connect_flow, connect_flow.mirror.restart_connectors)
     # A worker reports where partitions begin, too.
-    report = r"\[rest->backup\] \d+ partitions: 0 resume at their stored positions"
+    report = r"\|worker\] rest->backup: \d+ partitions: 0 resume at their stored positions"
     assert re.search(report, connect_flow.mirror.log())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import time
 from collections.abc import Callable, Iterator
@@ -10,11 +11,15 @@ from typing import cast
 import pytest
 
 from sparkmirror.errors import MirrorError
+from sparkmirror.events import FIELD, EventKind, EventMark, event
+from sparkmirror.logs.located_text import TEMPLATE, locate
+from sparkmirror.logs.places import LogPlace
 from sparkmirror.retry import Backoff, RetryPolicy
 from sparkmirror.spark import task_runner
 from sparkmirror.spark.link.client import LinkClient, open_link
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.server import LinkServer
+from sparkmirror.spark.link.task_log import encode_log
 from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
@@ -316,3 +321,58 @@ def test_a_task_that_recovers_is_logged(rig: Rig, caplog: pytest.LogCaptureFixtu
     failed, again = caplog.messages[:2]
     assert f"[{TASK}] FAILED: no more memory; starting it again" in failed
     assert again == f"[{TASK}] RUNNING again, after 1 restarts"
+
+
+def test_lines_of_an_executor_look_like_the_workers(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    link = rig.begin()
+    text = "t-0 waits: no leader"
+    link.send({"type": "log", "level": 30, "text": text, "template": "%s waits: %s", "logger": "x"})
+    wait_for(lambda: bool(caplog.records))
+    link.send({"type": "log", "level": 30, "text": "of an older version"})
+    wait_for(lambda: len(caplog.records) > 1)
+    for record, found in zip(caplog.records, (text, "of an older version"), strict=True):
+        assert locate(record) == (LogPlace("MirrorSourceConnector", 0, "a->b"), found)
+    assert caplog.records[0].__dict__[TEMPLATE] == "%s waits: %s"
+    link.close()
+
+
+def test_figures_of_partitions_are_kept_and_added_up(rig: Rig) -> None:
+    link = rig.begin()
+    row = ["t", "a.t", 0, 5, 9, None, 5, 70, None, None, 0, 0, ""]
+    link.send({"type": "figures", "is_first": True, "rows": [row]})
+    wait_for(lambda: bool(rig.runner.figures().partitions))
+    (found,) = rig.runner.figures().partitions
+    assert (found.source, found.target, found.behind) == (("t", 0), ("a.t", 0), 4)
+    link.close()
+    rig.spark.outcomes.put("link lost")
+    again = rig.begin()
+    again.send({"type": "figures", "is_first": True, "rows": [row]})
+    wait_for(lambda: rig.runner.figures().is_complete)
+    assert rig.runner.figures().partitions[0].records == 10
+    again.close()
+
+
+def test_an_event_of_a_task_is_one_of_its_connector(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    link = rig.begin()
+    made = logging.LogRecord("x", logging.WARNING, "x", 1, "t-0: gone", (), None)
+    mark = event(EventKind.LOST, topic="t", partition=0, key="waiting")
+    made.__dict__.update(mark)
+    link.send(encode_log(made))
+    wait_for(lambda: bool(caplog.records))
+    (record,) = [each for each in caplog.records if "gone" in each.message]
+    assert record.message == f"[{TASK}] t-0: gone"
+    found = record.__dict__[FIELD]
+    assert found == EventMark(
+        EventKind.LOST,
+        flow="a->b",
+        connector="MirrorSourceConnector",
+        task="0",
+        topic="t",
+        partition=0,
+        key=f"{TASK} waiting",
+    )
+    link.close()

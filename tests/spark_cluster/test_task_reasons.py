@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.spark.task_runner import describe_task, reason_of
+from sparkmirror.spark.link.task_log import describe_task
+from sparkmirror.spark.task_runner import reason_of
 from tests.spark_cluster.test_task_runner import FRAMES, JAVA, PYTHON
 
 

@@ -1,9 +1,8 @@
 """A, C, D and E on real brokers: workers, files and requests as the users have them today.
 
 E logs in by SCRAM over TLS: only AWS can check IAM logins, so these are tested with a stand-in, in
-tests/kafka/test_logins. Not here, because it is not in sparkmirror yet: Prometheus and Grafana (A,
-E). D's group offset sync application and its runbook are tested in tests/failover, Kafka UI's
-requests in tests/golden_rest.
+tests/kafka/test_logins. D's group offset sync application and its runbook are tested in
+tests/failover, Kafka UI's requests in tests/golden_rest, Prometheus in tests/monitoring_files.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from tests.kafka.guarded_clusters import AUTHORIZER, WORKER, rule
 from tests.mirror_client.internal_records import last_by_key
 from tests.mm2_suite.heartbeats import aliases_of_heartbeats
 from tests.mm2_suite.topics import own_configs, topic_names
+from tests.monitoring.metrics.expositions import Exposition
 from tests.secure_cluster import (
     USER,
     USER_PASSWORD,
@@ -50,6 +50,8 @@ PROPERTIES = {
     "auto.create.topics.enable": "true",
 }
 MM2_SH = Path(__file__).parents[2] / "deploy" / "mm2.sh"
+RUNNING = "kafka_connect_worker_connector_running_task_count"
+SOURCE_METRICS = "kafka_connect_mirror_mirrorsourceconnector_"
 CENTRAL = ["mm2-cpc-source-0", "mm2-hbc-source-0", "mm2-msc-source-0"]
 
 
@@ -124,6 +126,7 @@ class TestCentralCluster:
             config = worker.get(f"/connectors/{CENTRAL[2]}/config")
             assert config["sync.topic.acls.enabled"] == "false"
             worker.wait_running(CENTRAL[2], tasks=2, on=leader, others=[follower])
+        _wait_for_metrics(workers, records=5 * 40)
 
         # Their files ask for three copies of internal topics, of two brokers: there are two then.
         for topic in ("checkpoints", "heartbeats", "offset-syncs"):
@@ -255,6 +258,23 @@ def _wait_for_heartbeats(cluster: KafkaCluster, aliases: tuple[str, str]) -> Non
         lambda: aliases in aliases_of_heartbeats(cluster, "heartbeats"),
         within=SECONDS,
         describe=lambda: f"{aliases}; found {aliases_of_heartbeats(cluster, 'heartbeats')}",
+    )
+
+
+def _wait_for_metrics(workers: Sequence[WorkerProcess], records: int) -> None:
+    """Each worker shows its share: together that is all, once."""
+
+    def sums() -> dict[str, float]:
+        found = [Exposition(worker.ask("GET", "/metrics").text) for worker in workers]
+        assert [each.value(RUNNING, connector=CENTRAL[2]) for each in found] == [1, 1]
+        names = (f"{SOURCE_METRICS}record_count", "kafka_connect_worker_connector_count")
+        return {
+            name: sum(sample.value for each in found for sample in each.samples(name))
+            for name in names
+        }
+
+    wait_for(
+        lambda: list(sums().values()) == [records, 3], within=SECONDS, describe=lambda: str(sums())
     )
 
 

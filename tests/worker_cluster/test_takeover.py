@@ -7,8 +7,10 @@ taken over.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import pytest
@@ -121,7 +123,9 @@ def test_tasks_are_restarted_through_either_worker_and_copy_nothing_twice(scene:
 def _starts_again(workers: Iterable[Worker], name: str, tasks: int) -> list[int]:
     """How often each task has run again, by the workers' logs: the state between is too short."""
     text = "".join(worker.log_path.read_text() for worker in workers)
-    return [text.count(f"{name}-{task}] RUNNING again") for task in range(tasks)]
+    again = rf"\[{re.escape(name)}\|task-(\d+)\] (?:\S+: )?RUNNING again"
+    found = Counter(re.findall(again, text))
+    return [found[str(task)] for task in range(tasks)]
 
 
 def test_a_leader_that_is_killed_is_followed_by_the_other(scene: Scene) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -66,6 +67,13 @@ Force = Annotated[
     bool,
     typer.Option("--force", help="Also send keys that look misspelt; the worker ignores them."),
 ]
+StatusJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ResultJson = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print the connectors that there are then as JSON, and progress to stderr."
+    ),
+]
 DEFAULT_FOLDER = Path("mm2")
 DEFAULT_URL = "http://localhost:8083"
 DEFAULT_TIMEOUT = 60.0
@@ -84,6 +92,7 @@ def deploy(
     url: Url = DEFAULT_URL,
     timeout: Timeout = DEFAULT_TIMEOUT,
     force: Force = False,
+    as_json: ResultJson = False,
     user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,
@@ -98,10 +107,11 @@ def deploy(
     not respond or rejects a request, or something is not RUNNING in time; 2 if the files are wrong.
     """
     files = _files(folder, cluster, force)
-    with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
-        deployment = Deployment(client, typer.echo, _warn)
+    with ConnectClient(url, timeout, ask_access(user, ca, certificate)) as client:
+        deployment = Deployment(client, _progress(as_json), _warn)
         deployment.validate(files)
         deployment.deploy(files)
+        _print_result(client, cluster, [file.name for file in files], as_json)
 
 
 def undeploy(
@@ -110,6 +120,7 @@ def undeploy(
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    as_json: ResultJson = False,
     user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,
@@ -123,11 +134,12 @@ def undeploy(
     request; 2 if the files are wrong.
     """
     names = read_names(folder, cluster)
-    with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
+    with ConnectClient(url, timeout, ask_access(user, ca, certificate)) as client:
         client.check()
-        deployment = Deployment(client, typer.echo, _warn)
+        deployment = Deployment(client, _progress(as_json), _warn)
         deployment.undeploy(names)
         deployment.warn_of_others(read_aliases(folder, cluster))
+        _print_result(client, cluster, names, as_json)
 
 
 def redeploy(
@@ -137,6 +149,7 @@ def redeploy(
     url: Url = DEFAULT_URL,
     timeout: Timeout = DEFAULT_TIMEOUT,
     force: Force = False,
+    as_json: ResultJson = False,
     user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,
@@ -146,13 +159,14 @@ def redeploy(
     Checks the files before it deletes anything. Exit codes are those of deploy.
     """
     files = _files(folder, cluster, force)
-    with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
-        deployment = Deployment(client, typer.echo, _warn)
+    with ConnectClient(url, timeout, ask_access(user, ca, certificate)) as client:
+        deployment = Deployment(client, _progress(as_json), _warn)
         deployment.validate(files)
         deployment.undeploy([file.name for file in files])
         deployment.warn_of_others(read_aliases(folder, cluster))
         client.renew_patience()
         deployment.deploy(files)
+        _print_result(client, cluster, [file.name for file in files], as_json)
 
 
 def status(
@@ -160,7 +174,7 @@ def status(
     *,
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: StatusJson = False,
     user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,
@@ -171,18 +185,33 @@ def status(
     2 if the files are wrong. REASON shows the problem.
     """
     names = read_names(folder, cluster)
-    with ConnectClient(url, STATUS_SECONDS, _access(user, ca, certificate)) as client:
+    with ConnectClient(url, STATUS_SECONDS, ask_access(user, ca, certificate)) as client:
         client.check()
         found = {name: client.status(name) for name in names}
-    running = all(each is not None and each.is_running for each in found.values())
     if as_json:
-        shown = [_as_json(name, each) for name, each in found.items()]
-        typer.echo(json.dumps({"cluster": cluster, "running": running, "connectors": shown}))
+        _print_json(cluster, found)
     else:
         rows = [row for name, each in found.items() for row in _rows(name, each)]
         print_table(HEADER, rows)
     is_well = all(each is not None and each.is_well for each in found.values())
     raise typer.Exit(0 if is_well else EXIT_NOT_RUNNING)
+
+
+def _progress(as_json: bool) -> Callable[[str], None]:
+    """Where a line of progress goes: to people, or beside the document."""
+    return partial(typer.echo, err=as_json)
+
+
+def _print_result(client: ConnectClient, cluster: str, names: Iterable[str], as_json: bool) -> None:
+    if as_json:
+        client.renew_patience()
+        _print_json(cluster, {name: client.status(name) for name in names})
+
+
+def _print_json(cluster: str, found: Mapping[str, DeployedStatus | None]) -> None:
+    running = all(each is not None and each.is_running for each in found.values())
+    shown = [_as_json(name, each) for name, each in found.items()]
+    typer.echo(json.dumps({"cluster": cluster, "running": running, "connectors": shown}))
 
 
 def _files(folder: Path, cluster: str, force: bool) -> list[ConnectorFile]:
@@ -193,7 +222,8 @@ def _files(folder: Path, cluster: str, force: bool) -> list[ConnectorFile]:
     return files
 
 
-def _access(user: str, ca: Path | None, certificate: Path | None) -> Access:
+def ask_access(user: str, ca: Path | None, certificate: Path | None) -> Access:
+    """Prompts for a missing password."""
     if user and ":" not in user:
         user = f"{user}:{typer.prompt(f'Password of {user}', hide_input=True, err=True)}"
     return Access(user, ca, certificate)

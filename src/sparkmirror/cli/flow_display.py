@@ -13,15 +13,19 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from sparkmirror.config.expansion import CONNECTORS
 from sparkmirror.config.log_lines import without_controls
 from sparkmirror.config.masking import mask
 from sparkmirror.connect.flow_status import FlowStatus, ShownFlow, summarize
+from sparkmirror.logs.places import NOWHERE, LogPlace, at_place, place_of_label
 
 log = logging.getLogger("sparkmirror")
 
 # Rates are over this many seconds, so that they are calm enough to read.
 WINDOW_SECONDS = 5.0
 SUMMARY_SECONDS = 60.0
+# The name of every source connector in dedicated mode, as in MirrorMaker 2.
+SOURCE_CONNECTOR, *_ = CONNECTORS
 # Of an error, which the log has in full.
 MOST_CHARACTERS = 200
 
@@ -161,10 +165,18 @@ class FlowLog:
             return
         self._next_summary = now + SUMMARY_SECONDS
         for name, line in zip(sources, lines, strict=True):
-            log.info("[%s] %s", name, line)
+            with at_place(LogPlace(name, flow=str(sources[name].flow))):
+                log.info("[%s] %s", name, line)
         for name, other in others.items():
             if other.last_error:
-                log.info("[%s] %s", name, describe_error(other))
+                with at_place(_place_in_worker(name)):
+                    log.info("[%s] %s", name, describe_error(other))
+
+
+def _place_in_worker(name: str) -> LogPlace:
+    """Of a task's name in Connect mode: "connector-0"."""
+    connector, _, number = name.rpartition("-")
+    return LogPlace(connector, int(number)) if number.isdigit() else LogPlace(name)
 
 
 class FlowDisplay:
@@ -203,10 +215,16 @@ class FlowDisplay:
         """Add the newest numbers and show the lines that are due."""
         now = self._clock()
         lines = self._lines.update(self._connectors, now)
-        lines += [describe_error(each) for each in self._worker_side() if each.last_error]
+        failing = [each for each in self._worker_side() if each.last_error]
         if self._live is not None:
+            lines += [describe_error(each) for each in failing]
             self._live.update(Text(without_controls(mask("\n".join(lines)))))
         elif now >= self._next_summary:
             self._next_summary = now + SUMMARY_SECONDS
-            for line in lines:
-                log.info("%s", line)
+            places = [LogPlace(SOURCE_CONNECTOR, flow=str(each.flow)) for each in self._connectors]
+            for place, line in zip(places, lines, strict=True):
+                with at_place(place):
+                    log.info("%s", line)
+            for each in failing:
+                with at_place(place_of_label(each.name) or NOWHERE):
+                    log.info("%s", describe_error(each))

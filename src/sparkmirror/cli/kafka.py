@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from sparkmirror.embedded.kafka_cluster import MOST_BROKERS
 from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, find_release
-from sparkmirror.embedded.named_clusters import list_named, start_named, stop_named
+from sparkmirror.embedded.named_clusters import (
+    NamedCluster,
+    list_named,
+    start_named,
+    stop_named,
+)
+
+EXIT_NOT_RUNNING = 1
 
 NameOption = Annotated[str, typer.Option("--name", help="Name of the cluster, for stop.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -61,22 +69,39 @@ def start(
 def stop(
     name: NameOption,
     keep: Annotated[bool, typer.Option("--keep", help="Keep data for the next start.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Stop a cluster and delete its data and logs."""
+    """Stop a cluster and delete its data and logs. Exits with 2 if there is none of that name."""
     cluster = stop_named(name, keep=keep)
+    if as_json:
+        typer.echo(json.dumps({**cluster.as_json(), "kept": keep}))
+        return
     typer.echo(f"Kafka cluster '{name}' stopped; {cluster.folder} {'kept' if keep else 'deleted'}.")
 
 
 @kafka_app.command()
-def status(as_json: JsonOption = False) -> None:
-    """List the clusters started on this machine."""
-    clusters = list_named()
+def status(
+    name: Annotated[str, typer.Option("--name", help="Only this cluster.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """List the clusters started on this machine.
+
+    Exits with 0; with --name, 1 if that cluster does not run or was never started.
+    """
+    clusters = [each for each in list_named() if name in ("", each.name)]
     if as_json:
         states = [{**each.as_json(), "running": each.is_running} for each in clusters]
         typer.echo(json.dumps(states))
-        return
+    else:
+        _print_clusters(clusters, name)
+    if name and not any(each.is_running for each in clusters):
+        raise typer.Exit(EXIT_NOT_RUNNING)
+
+
+def _print_clusters(clusters: Sequence[NamedCluster], name: str) -> None:
     if not clusters:
-        typer.echo("No Kafka cluster was started with `sparkmirror kafka start`.")
+        which = f"'{name}' " if name else ""
+        typer.echo(f"No Kafka cluster {which}was started with `sparkmirror kafka start`.")
     for each in clusters:
         state = "running" if each.is_running else "stopped"
         typer.echo(f"{each.name}  {state}  {each.bootstrap_servers}  {each.folder}")

@@ -10,7 +10,7 @@ import typer
 
 import sparkmirror
 from sparkmirror.cli.run import run_until
-from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
+from sparkmirror.cli.service import EXIT_UNCLEAN, LogFormatOption, set_up_log, stop_on_signals
 from sparkmirror.cli.tables import echo
 from sparkmirror.config.legacy.as_mm2_file import NOTES, mm2_text, shown_settings, shown_warnings
 from sparkmirror.config.legacy.mirror_maker_1 import LegacyConfig, LegacyOptions, load_legacy
@@ -97,6 +97,7 @@ def legacy(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --to-mm2: print JSON.")] = False,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
+    log_format: LogFormatOption = None,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
@@ -131,13 +132,15 @@ def legacy(
             "--rebalance.listener.args": rebalance_listener_args,
         },
     )
+    if not to_mm2:
+        set_up_log(log_level, log_format)
     config = load_legacy(options)
     if to_mm2:
         _print(config, as_json)
     elif as_json:
         raise ConfigError("--json", None, "prints data of --to-mm2 only", "add --to-mm2")
     else:
-        _mirror(config, log_level)
+        _mirror(config)
 
 
 def _print(config: LegacyConfig, as_json: bool) -> None:
@@ -154,10 +157,9 @@ def _print(config: LegacyConfig, as_json: bool) -> None:
         echo(warning, err=True)
 
 
-def _mirror(config: LegacyConfig, log_level: str) -> None:
+def _mirror(config: LegacyConfig) -> None:
     from sparkmirror.connect.legacy.legacy_mirror import LegacyMirror, identify
 
-    set_up_log(log_level)
     java_program()  # checked now: Spark would fail without it only after topics are created
     stop = stop_on_signals()
     for warning in config.warnings:

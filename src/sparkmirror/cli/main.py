@@ -58,6 +58,18 @@ COMMANDS = {
         "sparkmirror.cli.check",
         "Connect to every cluster of FILE and report what works: network, TLS, login, permissions.",
     ),
+    "plan": Command(
+        "sparkmirror.cli.preview.plan",
+        "Show what `run` would create and change on the clusters of FILE; write nothing.",
+    ),
+    "validate": Command(
+        "sparkmirror.cli.preview.validate",
+        "Report all problems of FILE at once, with line numbers; connects to nothing.",
+    ),
+    "explain": Command(
+        "sparkmirror.cli.preview.explain",
+        "Say why a topic or a group is mirrored or not: every rule, and the key to change.",
+    ),
     "convert": Command(
         "sparkmirror.cli.convert",
         "Write files and Kubernetes manifests equivalent to a KafkaMirrorMaker2 resource.",
@@ -75,6 +87,28 @@ COMMANDS = {
     ),
     "status": Command(
         "sparkmirror.cli.deploy", "Show the three connectors of a source cluster, and their tasks."
+    ),
+    "flows": Command(
+        "sparkmirror.cli.watching.lists", "Show all flows of a running mirror, and what needs you."
+    ),
+    "topics": Command(
+        "sparkmirror.cli.watching.lists",
+        "List mirrored topics, the worst first; with --not-mirrored all others, and why not.",
+    ),
+    "lag": Command(
+        "sparkmirror.cli.watching.lists",
+        "List the partitions that are furthest behind: in records, bytes and seconds.",
+    ),
+    "events": Command(
+        "sparkmirror.cli.watching.lists",
+        "List what happened, newest first; an effect names its cause.",
+    ),
+    "top": Command(
+        "sparkmirror.cli.watching.top", "Watch all flows of a running mirror until Ctrl-C."
+    ),
+    "failover": Command(
+        "sparkmirror.cli.watching.failover",
+        "Say whether consumers and producers could move to another cluster now.",
     ),
     "password": Command(
         "sparkmirror.cli.password",
@@ -184,6 +218,10 @@ def _take_java_options() -> None:
 
 
 def _show(message: str, debug: bool) -> None:
+    from sparkmirror.logs.log_handler import write_as_json
+
+    if write_as_json(message, sys.exception() if debug else None):
+        return
     if debug:
         import traceback
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sparkmirror.cli.cluster_words import ClustersCommand
-from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
+from sparkmirror.cli.service import (
+    EXIT_UNCLEAN,
+    LogFormatOption,
+    may_show_live,
+    set_up_log,
+    stop_on_signals,
+)
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.config.worker.image_variables import jvm_warnings
 from sparkmirror.connect.background import Background
@@ -51,10 +56,11 @@ def run(
         ),
     ] = False,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
+    log_format: LogFormatOption = None,
 ) -> None:
     """Mirror the flows of FILE until SIGTERM or Ctrl-C."""
+    set_up_log(log_level, log_format)
     config = load_mm2(file, tuple(clusters or ()))
-    set_up_log(log_level)
     for warning in jvm_warnings(os.environ):
         log.warning("%s", warning)
     stop = stop_on_signals()
@@ -81,11 +87,14 @@ def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: boo
     for warning in config.warnings:
         log.warning("%s", warning)
     log.info("flows: %s", ", ".join(str(flow.name) for flow in config.flows))
-    if config.rest is None:
+    has_metrics = bool(config.metrics.listeners or config.metrics.otlp_endpoint)
+    if config.rest is None and not has_metrics:
         return run_until(stop, MirrorMaker(config, resume_only=resume_only))
     from sparkmirror.cli.serving import serve_node
+    from sparkmirror.config.worker.rest_keys import RestConfig
 
-    with serve_node(config, config.rest, resume_only=resume_only) as mirror_maker:
+    rest = config.rest or RestConfig(())
+    with serve_node(config, rest, resume_only=resume_only) as mirror_maker:
         return run_until(stop, mirror_maker)
 
 
@@ -97,7 +106,7 @@ def run_until(stop: threading.Event, dedicated: MirrorMaker) -> bool:
         dedicated.start(stop)
         with FlowDisplay(
             dedicated.flows,
-            sys.stderr.isatty(),
+            may_show_live(),
             worker_side=lambda: dedicated.thread_tasks,
         ) as display:
             while not stop.wait(LOOK_SECONDS):

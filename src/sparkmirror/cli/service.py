@@ -1,46 +1,54 @@
-"""Log and signal handling of long-running commands."""
+"""Log and signal handling of long-running commands. One of the places that read the environment."""
 
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 import threading
 from types import FrameType
-from typing import TextIO
+from typing import Annotated
 
 import typer
 
-from sparkmirror.config.masking import MaskingFormatter
+from sparkmirror.config.worker.log_keys import LogFormat
+from sparkmirror.logs.log_handler import formatter_for, install, own_handler, writes_json
 
 log = logging.getLogger("sparkmirror")
 
 EXIT_UNCLEAN = 1
 EXIT_INTERRUPTED_AGAIN = 130
-LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
+LOG_FORMAT_VARIABLE = "SPARKMIRROR_LOG_FORMAT"
+LogFormatOption = Annotated[
+    LogFormat | None,
+    typer.Option(
+        "--log-format",
+        envvar=LOG_FORMAT_VARIABLE,
+        help="text (default), or json: one JSON object per line.",
+        show_envvar=True,
+    ),
+]
 
 
-class StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to the current stderr, because the live display replaces it while it is shown."""
-
-    @property
-    def stream(self) -> TextIO:
-        return sys.stderr
-
-    @stream.setter
-    def stream(self, _: TextIO) -> None:
-        """Fixed by the property."""
-
-
-def set_up_log(level: str) -> None:
+def set_up_log(level: str, log_format: LogFormat | None = None) -> None:
     """Log our own lines from `level` on, and only warnings of libraries."""
     names = logging.getLevelNamesMapping()
     if level.upper() not in names:
         raise typer.BadParameter(f"{level}: use one of DEBUG, INFO, WARNING, ERROR")
-    handler = StderrHandler()
-    handler.setFormatter(MaskingFormatter(LOG_FORMAT))
-    logging.basicConfig(handlers=[handler], level=logging.WARNING)
-    logging.getLogger("sparkmirror").setLevel(names[level.upper()])
+    install(names[level.upper()], formatter_for(log_format or LogFormat.TEXT, os.environ))
+
+
+def change_format(log_format: LogFormat) -> None:
+    """What a file asks for, if the command line says nothing."""
+    handler = own_handler()
+    if handler is not None:
+        handler.setFormatter(formatter_for(log_format, os.environ))
+
+
+def may_show_live() -> bool:
+    """Whether lines may be replaced: for people at a terminal, not for programs."""
+    return sys.stderr.isatty() and not writes_json()
 
 
 def stop_on_signals() -> threading.Event:

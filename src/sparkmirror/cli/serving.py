@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from sparkmirror.cli.flow_display import FlowLog
+from sparkmirror.cli.watching.monitoring import MetricsServer, Monitoring
 from sparkmirror.config.mm2 import MirrorMakerConfig
 from sparkmirror.config.worker.rest_keys import Listener, RestConfig
 from sparkmirror.config.worker.rest_security import RestTls
@@ -23,6 +24,7 @@ from sparkmirror.connect.background import Background
 from sparkmirror.connect.dedicated.mirror_maker import MirrorMaker
 from sparkmirror.connect.flow_status import running_flows
 from sparkmirror.connect.runtime.connect_distributed import ConnectDistributed
+from sparkmirror.monitoring.monitored import MonitoredGroup
 from sparkmirror.rest.connect_api import make_app
 from sparkmirror.rest.mirror_api import MirrorApi
 from sparkmirror.rest.request import RestOptions
@@ -51,12 +53,22 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
     for warning in config.warnings:
         log.warning("%s", warning)
     warn_open(config.rest)
-    servers = _servers(config, users_of(config.rest))
+    users = users_of(config.rest)
+    servers = _servers(config, users)
+    metrics_server = MetricsServer(config.metrics, config.rest)
     try:
+        metrics_server.bind()
         own_url = own_url_of(config.rest, servers[0][0].bind().ports)
         made = Background(lambda: ConnectDistributed(config, own_url))
-        clean = not made.wait(stop) or _run(made.result, config, servers, stop)
+        if not made.wait(stop):
+            log.info("stopped")
+            return True
+        distributed = made.result
+        with _monitoring(distributed, config) as monitoring:
+            metrics_server.start(monitoring.options(options_of(config.rest, users)))
+            clean = _run(distributed, config, servers, stop, monitoring)
     finally:
+        metrics_server.stop()
         for server, _ in servers:
             server.stop()
     log.info("stopped%s", "" if clean else ", but not all positions could be stored")
@@ -69,19 +81,45 @@ def serve_node(
 ) -> Iterator[MirrorMaker]:
     """A node of dedicated mode that is not started yet, with its REST API, which responds."""
     warn_open(rest)
-    server = server_of(rest.listeners, rest.tls)
+    options = options_of(rest, users_of(rest))
+    server, metrics_server = (
+        server_of(rest.listeners, rest.tls),
+        MetricsServer(config.metrics, rest),
+    )
     try:
-        own_url = own_url_of(rest, server.bind().ports)
+        metrics_server.bind()
+        own_url = own_url_of(rest, server.bind().ports) if rest.listeners else ""
         mirror_maker = MirrorMaker(config, resume_only=resume_only, url=own_url)
-        server.start(MirrorApi(mirror_maker.herders, options_of(rest, users_of(rest))))
-        log.info("REST API at %s<source>/<target>/", own_url)
-        yield mirror_maker
+        with Monitoring(lambda: _pairs(mirror_maker), config.metrics, rest) as monitoring:
+            metrics_server.start(monitoring.options(options))
+            if own_url:
+                options = monitoring.options(options)
+                server.start(MirrorApi(mirror_maker.herders, options))
+                log.info("REST API at %s<source>/<target>/", own_url)
+            yield mirror_maker
     finally:
+        metrics_server.stop()
         server.stop()
 
 
+def _pairs(mirror_maker: MirrorMaker) -> list[MonitoredGroup]:
+    return [
+        MonitoredGroup(f"/{each.name.source}/{each.name.target}", each.worker, each.herder)
+        for each in mirror_maker.herders
+    ]
+
+
+def _monitoring(distributed: ConnectDistributed, config: WorkerFile) -> Monitoring:
+    group = MonitoredGroup("", distributed.cluster, distributed.herder)
+    return Monitoring(lambda: [group], config.metrics, config.rest)
+
+
 def _run(
-    distributed: ConnectDistributed, config: WorkerFile, servers: Servers, stop: threading.Event
+    distributed: ConnectDistributed,
+    config: WorkerFile,
+    servers: Servers,
+    stop: threading.Event,
+    monitoring: Monitoring,
 ) -> bool:
     """Start, serve until `stop`, and stop; returns whether everything was committed."""
     began = time.monotonic()
@@ -89,7 +127,9 @@ def _run(
     try:
         signer = RequestSigner(config.inter_worker, distributed.cluster.configs.session_keys)
         for server, unsigned in servers:
-            server.start(make_app(distributed.herder, replace(unsigned, signer=signer)))
+            shown = monitoring.options(unsigned) if unsigned.main else unsigned
+            options = replace(shown, signer=signer)
+            server.start(make_app(distributed.herder, options))
         log.info(HERDER, config.group.group_id, "starting")
         is_started = Background(distributed.start).wait(stop)
         if is_started:

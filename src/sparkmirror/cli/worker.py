@@ -14,7 +14,13 @@ from typing import Annotated
 
 import typer
 
-from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
+from sparkmirror.cli.service import (
+    EXIT_UNCLEAN,
+    LogFormatOption,
+    change_format,
+    set_up_log,
+    stop_on_signals,
+)
 from sparkmirror.config.worker.environment import connect_names, remove_variables
 from sparkmirror.config.worker.image_variables import jvm_warnings
 from sparkmirror.config.worker.log_variables import ROOT, LevelVariable
@@ -46,10 +52,13 @@ def worker(
             "without FILE."
         ),
     ] = None,
+    log_format: LogFormatOption = None,
 ) -> None:
     """Run a Connect worker with the three Mirror connectors until SIGTERM or Ctrl-C."""
+    set_up_log(log_level or LOG_LEVEL, log_format)
     config = _load(file)
-    set_up_log(log_level or LOG_LEVEL)
+    if log_format is None:
+        _use_format_of(config)
     _set_levels(config.log_levels, except_root=log_level is not None)
     java_program()  # checked now: Spark would fail without it only when a connector starts
     stop = stop_on_signals()
@@ -75,6 +84,10 @@ def _warn_ignored(config: WorkerFile, names: Sequence[str]) -> WorkerFile:
         return config
     text = f"only {config.path} is used; these variables are ignored: {', '.join(names)}"
     return replace(config, warnings=(text, *config.warnings))
+
+
+def _use_format_of(config: WorkerFile) -> None:
+    change_format(config.log_format)
 
 
 def _set_levels(levels: Sequence[LevelVariable], *, except_root: bool) -> None:

@@ -27,6 +27,7 @@ from sparkmirror.config.keys.connector_keys import (
 from sparkmirror.config.keys.not_yet import ABSENT, NOT_YET, status_of
 from sparkmirror.config.keys.security_keys import SECURITY_KEYS
 from sparkmirror.config.mm2_keys import MM2_KEYS
+from sparkmirror.config.worker.metrics_keys import METRICS_KEYS
 from sparkmirror.config.worker.worker_file import WORKER_FILE_KEYS
 from sparkmirror.config.worker_config import SHARED_KEYS, WORKER_KEYS
 
@@ -171,8 +172,15 @@ SECTIONS = (
     Section(
         "Keys of a worker file",
         "Only in a worker file, beside the worker keys that have an effect. `consumer.*` and "
-        "`admin.*`, which apply to sink connectors, and `metrics.context.*` have no effect.",
-        _only(WORKER_FILE_KEYS, SHARED_KEYS),
+        "`admin.*`, which apply to sink connectors, `metrics.context.*` and "
+        "`prometheus.metrics.reporter.*` have no effect.",
+        _only(WORKER_FILE_KEYS, SHARED_KEYS + METRICS_KEYS),
+    ),
+    Section(
+        "Metrics",
+        "At the top level of an mm2 file, and in a worker file. [metrics.md](metrics.md) lists the "
+        "metrics.",
+        tuple(METRICS_KEYS),
     ),
     Section(
         "Client keys",

@@ -24,6 +24,13 @@ class Origin(NamedTuple):
     provided: frozenset[str] = frozenset()
 
 
+class Warned(NamedTuple):
+    """A warning and the key in the user's file that it is about, if it is about one."""
+
+    text: str
+    key: str
+
+
 class Findings:
     """Errors and warnings about one file or one set of properties; equal ones are kept once.
 
@@ -34,7 +41,7 @@ class Findings:
         self.where = where
         self.origins = dict(origins or {})
         self._errors: dict[str, ConfigError] = {}
-        self._warnings: dict[str, None] = {}
+        self._warnings: dict[str, str] = {}
 
     @property
     def errors(self) -> tuple[ConfigError, ...]:
@@ -43,6 +50,17 @@ class Findings:
     @property
     def warnings(self) -> tuple[str, ...]:
         return tuple(self._warnings)
+
+    @property
+    def warned(self) -> tuple[Warned, ...]:
+        """The same without the place, and with the keys."""
+        return tuple(
+            Warned(text.removeprefix(self._place), key) for text, key in self._warnings.items()
+        )
+
+    @property
+    def _place(self) -> str:
+        return f"{self.where}: " if self.where else ""
 
     def origin(self, key: str) -> Origin:
         """The name and the printable value of `key` in the user's file."""
@@ -63,15 +81,14 @@ class Findings:
         found = ConfigError(origin.key, shown, reason, remedy, self.where)
         self._errors.setdefault(str(found), found)
 
-    def warn(self, text: str) -> None:
+    def warn(self, text: str, key: str = "") -> None:
         """Record something that works, but perhaps not as the user expects."""
-        place = f"{self.where}: " if self.where else ""
-        self._warnings.setdefault(f"{place}{text}", None)
+        self._warnings.setdefault(f"{self._place}{text}", key)
 
     def warn_key(self, key: str, text: str) -> None:
         """Record a warning about one key, under its name in the user's file."""
         origin = self.origin(key)
-        self.warn(f"{origin.key}: {mask_words(text, origin.provided)}")
+        self.warn(f"{origin.key}: {mask_words(text, origin.provided)}", origin.key)
 
     def within(self, names: Mapping[str, str]) -> Findings:
         """A view for a parser that calls the key `names[x]` by the name `x`."""

@@ -8,15 +8,12 @@ wherever text leaves the process: log lines, traces, errors of commands and of t
 from __future__ import annotations
 
 import json
-import logging
 import re
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from urllib.parse import quote
-
-from sparkmirror.config.log_lines import as_one_entry
 
 HIDDEN = "[hidden]"
 _SECRET_KEY = re.compile(
@@ -236,13 +233,6 @@ def _secrets_in(value: str) -> Iterator[str]:
         option for name, *given in _OPTION.findall(value) if is_secret(name) for option in given
     ]
     return filter(_is_worth_hiding, (value, *options))
-
-
-class MaskingFormatter(logging.Formatter):
-    """Formats log lines, with their traces, without secrets; text cannot pass for another line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return as_one_entry(mask(super().format(record)))
 
 
 def _is_worth_hiding(value: str, *, is_provided: bool = False) -> bool:

@@ -47,6 +47,7 @@ from sparkmirror.config.mm2_keys import (
     HTTPS_PREFIX,
     INTERNAL_REST,
     MM2_KEYS,
+    NODE_METRICS_KEYS,
     NODE_REST_KEYS,
     SPARK,
 )
@@ -60,6 +61,7 @@ from sparkmirror.config.mm2_sections import (
 )
 from sparkmirror.config.security.allowed_access import ALLOWED_KEYS, AllowedAccess, allowed_access
 from sparkmirror.config.worker.inter_worker import InterWorkerConfig
+from sparkmirror.config.worker.metrics_keys import METRICS_KEYS, MetricsConfig, metrics_config
 from sparkmirror.config.worker.rest_keys import REST_KEYS, RestConfig, rest_config
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.config.worker_config import WorkerConfig, parse_worker
@@ -122,6 +124,7 @@ class MirrorMakerConfig:
     spark: dict[str, str] = field(repr=False)
     warnings: tuple[str, ...] = ()
     rest: RestConfig | None = None
+    metrics: MetricsConfig = field(default_factory=MetricsConfig)
 
 
 def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
@@ -134,10 +137,17 @@ def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
 
 
 def parse_mm2(
-    props: Mapping[str, str], path: Path, where: str, clusters: Sequence[str] = ()
+    props: Mapping[str, str],
+    path: Path,
+    where: str,
+    clusters: Sequence[str] = (),
+    findings: Findings | None = None,
 ) -> MirrorMakerConfig:
-    """Parse settings that need not be in a file; errors and warnings begin with `where`."""
-    findings = Findings(where)
+    """Parse settings that need not be in a file; errors and warnings begin with `where`.
+
+    They are also in `findings`, if given.
+    """
+    findings = Findings(where) if findings is None else findings
     providers = load_providers(props, findings)
     file = FileContents(props, providers, findings, _allowed(props, providers))
     aliases = _aliases(file, clusters)
@@ -153,7 +163,8 @@ def parse_mm2(
     spark = {key: value for key, value in props.items() if key.startswith(f"{SPARK}.")}
     heartbeats = tuple(_heartbeat(file, flows, pair) for pair in beating)
     resolved = resolve(spark, file.providers, findings)
-    rest = _rest(file)
+    metrics = _metrics(file)
+    rest = _rest(file, metrics)
     config = MirrorMakerConfig(
         path=path,
         clusters=aliases,
@@ -163,6 +174,7 @@ def parse_mm2(
         spark=resolved,
         warnings=findings.warnings,
         rest=rest,
+        metrics=metrics,
     )
     findings.raise_errors()
     return config
@@ -331,7 +343,14 @@ def _join_names(names: Iterable[str]) -> str:
     return ", ".join(name.replace("_", ".") for name in names)
 
 
-def _rest(file: FileContents) -> RestConfig | None:
+def _metrics(file: FileContents) -> MetricsConfig:
+    """Where this node's metrics go."""
+    own = {key: file.props[key] for key in NODE_METRICS_KEYS if key in file.props}
+    resolved = resolve(own, file.providers, file.findings)
+    return metrics_config(METRICS_KEYS.parse(resolved, file.findings))
+
+
+def _rest(file: FileContents, metrics: MetricsConfig) -> RestConfig | None:
     """The REST API of a node; None unless the file asks for one."""
     own = {
         key: value
@@ -344,7 +363,11 @@ def _rest(file: FileContents) -> RestConfig | None:
         INTERNAL_REST
     ]
     if flag:
-        return rest_config(values, settings)
+        return rest_config(values, settings, metrics.listeners)
+    if any(listener.is_https for listener in metrics.listeners):
+        key = NODE_METRICS_KEYS[0]
+        reason = "https needs the certificates of the REST API, which is not enabled"
+        file.findings.error(key, file.props[key], reason, f"set {INTERNAL_REST}=true, or use http")
     for key in own:
         if not key.startswith("ssl."):  # of the clusters' connections, too
             file.findings.warn_key(key, f"has no effect without {INTERNAL_REST}=true")

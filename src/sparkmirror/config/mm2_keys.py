@@ -27,6 +27,11 @@ NODE_REST_KEYS = (
     "rest.max.request.bytes",
     "rest.max.requests.per.second",
 )
+# Of `config/worker/metrics_keys.py`: a node has them, too.
+NODE_METRICS_KEYS = tuple(
+    f"sparkmirror.metrics.{name}"
+    for name in ("listeners", "per.partition", "otlp.endpoint", "otlp.interval.ms")
+)
 
 MM2_KEYS = Definition(
     Key(

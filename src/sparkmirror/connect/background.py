@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from sparkmirror.logs.places import carried
+
 # How soon a stop is noticed.
 LOOK_SECONDS = 0.05
 
@@ -22,7 +24,7 @@ class Background(Generic[T]):
         self._is_done = False
         self._results: list[T] = []
         self._errors: list[Exception] = []
-        self._thread = threading.Thread(target=self._run, name="start", daemon=True)
+        self._thread = threading.Thread(target=carried(self._run), name="start", daemon=True)
         self._thread.start()
 
     @property

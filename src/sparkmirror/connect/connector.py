@@ -153,6 +153,10 @@ class Task(Protocol):
     def ids(self) -> tuple[int, ...]: ...
 
     @property
+    def work(self) -> TaskWork | None:
+        """Its life, None while it is between two."""
+
+    @property
     def runner(self) -> TaskRunner | None:
         """What keeps it running on Spark; None before it has started, or without Spark."""
 

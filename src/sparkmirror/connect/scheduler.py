@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sparkmirror.errors import MirrorError
+from sparkmirror.logs.places import carried
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,9 @@ class Scheduler:
         self._wake = threading.Event()
         self._ran = threading.Condition()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"scheduler {name}", daemon=True)
+        self._thread = threading.Thread(
+            target=carried(self._run), name=f"scheduler {name}", daemon=True
+        )
 
     def repeat(
         self,

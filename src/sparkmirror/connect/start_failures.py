@@ -8,6 +8,7 @@ import traceback
 
 from sparkmirror.config.keys.plugins import UnusableConnector
 from sparkmirror.config.masking import mask
+from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 from sparkmirror.retry import Backoff, RetryPolicy
 
@@ -19,7 +20,9 @@ FOR_GOOD = (ConfigError, ConfigErrors, UnusableConnector)
 class StartFailures:
     """Consecutive failures of one connector or task. Owned by one thread; `trace` is for any."""
 
-    def __init__(self) -> None:
+    def __init__(self, counts: StartCounts | None = None) -> None:
+        """`counts`: of all connectors or tasks of the worker."""
+        self.counts = counts or StartCounts()
         self.trace = ""
         self._retry_at = 0.0
         self._backoff = Backoff(RETRIES)
@@ -36,6 +39,7 @@ class StartFailures:
 
     def failed(self, error: Exception | SystemExit) -> None:
         """Keep the error; the wait doubles."""
+        self.counts.failed()
         self.trace = _trace(error)
         if isinstance(error, FOR_GOOD):
             self._retry_at = math.inf

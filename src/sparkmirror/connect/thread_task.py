@@ -14,9 +14,12 @@ from collections.abc import Callable
 
 from sparkmirror.config.masking import forget_owner, owned_by
 from sparkmirror.connect.connector import TaskConfigs, TaskReport, TaskWork
+from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import TaskEvent
 from sparkmirror.errors import MirrorError, StoppingError
+from sparkmirror.events import EventKind, event
+from sparkmirror.logs.places import NOWHERE, LogPlace, enter_place
 from sparkmirror.spark.task_runner import TaskRunner
 
 log = logging.getLogger(__name__)
@@ -43,7 +46,11 @@ class ThreadTask:
         make: Callable[[TaskConfigs], TaskWork],
         may_run: Callable[[], bool],
         stop_seconds: float,
+        *,
+        place: LogPlace = NOWHERE,
+        starts: StartCounts | None = None,
     ) -> None:
+        """`place`: what the lines of its threads begin with."""
         self.name = name
         self.configs = configs
         self.is_clean = True
@@ -51,7 +58,7 @@ class ThreadTask:
         self._may_run = may_run
         self._stop_seconds = stop_seconds
         self._lock = threading.Lock()
-        self._failures = StartFailures()
+        self._failures = StartFailures(starts)
         self._work: TaskWork | None = None
         self._is_work_stopped = False
         self._is_starting = False
@@ -61,6 +68,7 @@ class ThreadTask:
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._has_ended = False
+        self._place = place
         self._thread = threading.Thread(target=self._run, name=f"task of {name}", daemon=True)
 
     # -- for any thread ----------------------------------------------------------------------------
@@ -76,9 +84,13 @@ class ThreadTask:
         return self._failures.trace if work is None else work.last_error
 
     @property
-    def runner(self) -> TaskRunner | None:
+    def work(self) -> TaskWork | None:
         with self._lock:
-            work = self._work
+            return self._work
+
+    @property
+    def runner(self) -> TaskRunner | None:
+        work = self.work
         return None if work is None else work.runner
 
     @property
@@ -132,6 +144,7 @@ class ThreadTask:
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        enter_place(self._place)
         try:
             while not self._stopping.is_set():
                 if self._restart.is_set():
@@ -172,7 +185,8 @@ class ThreadTask:
         # Whatever ends a task becomes its state; the other tasks continue.
         except (Exception, SystemExit) as error:  # noqa: BLE001
             self._failures.failed(error)
-            log.error("task %s failed: %s", self.name, error)  # noqa: TRY400
+            mark = event(EventKind.FAILED, task=str(min(self.configs)))
+            log.error("task %s failed: %s", self.name, error, extra=mark)  # noqa: TRY400
         finally:
             self._is_starting = False
             if work is not None:
@@ -183,6 +197,7 @@ class ThreadTask:
         with self._lock:
             self._work, self._is_work_stopped = work, False
         self._failures.forgive()
+        self._failures.counts.succeeded()
         self._is_starting = False
 
     def _stay(self, work: TaskWork) -> None:

@@ -109,7 +109,15 @@ class DefaultTopicFilter(TopicFilter):
         return cls(*(compile_patterns(values[key.name]) for key in TOPIC_FILTER_KEYS))
 
     def should_replicate_topic(self, topic: str) -> bool:
-        return _matches(self.include, topic) and not _matches(self.exclude, topic)
+        return self.includes(topic) and not self.excludes(topic)
+
+    def includes(self, topic: str) -> bool:
+        """The first half of the rule: whether `topics` accepts the name."""
+        return _matches(self.include, topic)
+
+    def excludes(self, topic: str) -> bool:
+        """The second half: whether `topics.exclude` takes it out again."""
+        return _matches(self.exclude, topic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +133,15 @@ class DefaultGroupFilter(GroupFilter):
         return cls(*(compile_patterns(values[key.name]) for key in _GROUP_KEYS))
 
     def should_replicate_group(self, group: str) -> bool:
-        return _matches(self.include, group) and not _matches(self.exclude, group)
+        return self.includes(group) and not self.excludes(group)
+
+    def includes(self, group: str) -> bool:
+        """The first half of the rule: whether `groups` accepts the name."""
+        return _matches(self.include, group)
+
+    def excludes(self, group: str) -> bool:
+        """The second half: whether `groups.exclude` takes it out again."""
+        return _matches(self.exclude, group)
 
 
 @dataclass(frozen=True, slots=True)

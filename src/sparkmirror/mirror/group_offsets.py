@@ -55,7 +55,7 @@ def select_groups(listings: Iterable[GroupListing], group_filter: GroupFilter) -
     groups: list[str] = []
     rejected: dict[str, NotFollowed] = {}
     for listing in listings:
-        if not _is_consumer_group(listing):
+        if not is_consumer_group(listing):
             rejected[listing.group] = NotFollowed.NO_CONSUMER_GROUP
         elif not group_filter.should_replicate_group(listing.group):
             rejected[listing.group] = NotFollowed.EXCLUDED
@@ -82,7 +82,8 @@ def select_consuming(
     return GroupSelection(tuple(groups), rejected)
 
 
-def _is_consumer_group(listing: GroupListing) -> bool:
+def is_consumer_group(listing: GroupListing) -> bool:
+    """Whether offsets of the group are those of consumers."""
     # Brokers before KIP-848 return no type: all their groups are classic.
     group_type = listing.group_type.lower() or "classic"
     return group_type in _FOLLOWED_TYPES and listing.protocol_type in _FOLLOWED_PROTOCOLS

@@ -42,6 +42,13 @@ def should_replicate_topic(
 
 def is_cycle(topic: str, policy: ReplicationPolicy, source_alias: str, target_alias: str) -> bool:
     """Whether the source's `topic` has been on the target, or on the source itself, before."""
+    return cycle_alias(topic, policy, source_alias, target_alias) is not None
+
+
+def cycle_alias(
+    topic: str, policy: ReplicationPolicy, source_alias: str, target_alias: str
+) -> str | None:
+    """The cluster of the flow that the source's `topic` has been on before; None: no cycle."""
     own_aliases = {target_alias}
     if not isinstance(policy, IdentityReplicationPolicy):
         # KAFKA-9914: `A.x` on A is a leftover of a loop and would become `A.A.x`. With the
@@ -50,12 +57,13 @@ def is_cycle(topic: str, policy: ReplicationPolicy, source_alias: str, target_al
     upstream: str | None = topic
     while upstream is not None:
         topic = upstream
-        if policy.topic_source(topic) in own_aliases:
-            return True
+        source = policy.topic_source(topic)
+        if source in own_aliases:
+            return source
         upstream = policy.upstream_topic(topic)
         if upstream == topic:
-            return False
-    return False
+            return None
+    return None
 
 
 def is_remote_topic(topic: str, policy: ReplicationPolicy, source_alias: str) -> bool:
@@ -124,20 +132,27 @@ def _remote_names(
     names: dict[str, str] = {}
     for topic in topics:
         remote = policy.format_remote_topic(source_alias, topic)
-        if len(remote) > MAX_TOPIC_NAME_LENGTH:
-            warnings.append(
-                f"'{topic}' of '{source_alias}' cannot be copied: its remote name '{remote}' has "
-                f"{len(remote)} characters, {MAX_TOPIC_NAME_LENGTH} are allowed; exclude the topic "
-                "or use a shorter alias"
-            )
-        elif remote in names:
-            warnings.append(
-                f"'{topic}' and '{names[remote]}' of '{source_alias}' are both called '{remote}' "
-                "on the target; exclude one of them or change replication.policy.class"
-            )
+        if problem := remote_name_problem(topic, remote, source_alias, names.get(remote, "")):
+            warnings.append(problem)
         else:
             names[remote] = topic
     return names
+
+
+def remote_name_problem(topic: str, remote: str, source_alias: str, taken_by: str = "") -> str:
+    """Why `topic` cannot have its remote name; "" if it can. `taken_by` has that name already."""
+    if len(remote) > MAX_TOPIC_NAME_LENGTH:
+        return (
+            f"'{topic}' of '{source_alias}' cannot be copied: its remote name '{remote}' has "
+            f"{len(remote)} characters, {MAX_TOPIC_NAME_LENGTH} are allowed; exclude the topic "
+            "or use a shorter alias"
+        )
+    if taken_by:
+        return (
+            f"'{topic}' and '{taken_by}' of '{source_alias}' are both called '{remote}' "
+            "on the target; exclude one of them or change replication.policy.class"
+        )
+    return ""
 
 
 class ConfigSource(IntEnum):

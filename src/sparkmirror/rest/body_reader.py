@@ -36,7 +36,7 @@ def check_media_types(headers: Mapping[str, str], route: Route, url: str) -> Non
     if route.consumes_json and content_type not in _MATCHING_JSON:
         raise Unmatched(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     accepted = headers.get("accept", "").split(",")
-    if not any(_media_type(part) in _MATCHING_JSON for part in accepted):
+    if route.produces_json and not any(_media_type(part) in _MATCHING_JSON for part in accepted):
         raise Unmatched(HTTPStatus.NOT_ACCEPTABLE)
 
 

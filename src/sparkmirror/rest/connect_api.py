@@ -10,38 +10,41 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 
 import anyio
 import anyio.to_thread
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from sparkmirror.connect.entities import Herder, NotLeader, RequestError
+from sparkmirror.events import EventKind, event
 from sparkmirror.rest.body_reader import BodyReader, check_entity, check_media_types
 from sparkmirror.rest.entities.request_bodies import encode_json
 from sparkmirror.rest.exception_mapper import TIMED_OUT, BadUri, Unmatched, error_of
-from sparkmirror.rest.guard import Guard
+from sparkmirror.rest.guard import USER, Guard
 from sparkmirror.rest.openapi import describe
 from sparkmirror.rest.pages import bad_uri_page
 from sparkmirror.rest.request import RestOptions, RestRequest, RestResponse
 from sparkmirror.rest.request_forwarder import Forwarded, ForwardedRequest, forward
-from sparkmirror.rest.routes import Match, Route, Router
+from sparkmirror.rest.routes import FIGURES, Match, Route, Router
 from sparkmirror.rest.signatures import SIGNATURE
 from sparkmirror.rest.transport.headers import CrossOrigin, apply_rules, safe_headers
 from sparkmirror.rest.transport.uris import check_path, parse_query, split_path
+from sparkmirror.rest.views.static_files import UI, StaticFiles
 from sparkmirror.rest.worker_resource import health_response
+
+log = logging.getLogger(__name__)
 
 _THREADS = 32
 _HEALTH_THREADS = 4
 _UNHEALTHY = "Worker was unable to handle this request and may be unable to handle other requests."
 _LOOK_SECONDS = 0.05
-# Requests that a starting worker can already handle.
-_EARLY_PATHS = ("/", "/health")
 
 
 def make_app(herder: Herder, options: RestOptions | None = None) -> ConnectApi:
@@ -78,11 +81,15 @@ class ConnectApi:
     def _asgi_response(self, request: Request, response: RestResponse) -> Response:
         content = _encoded(response).raw
         headers = list(response.headers.items())
-        headers += safe_headers(request.scope["scheme"], self._options.users is not None)
-        if content and response.content_type:
+        own = {name.lower() for name in response.headers}
+        safe = safe_headers(request.scope["scheme"], self._options.users is not None)
+        headers += [each for each in safe if each[0].lower() not in own]
+        if (content or response.stream) and response.content_type:
             headers.append(("Content-Type", response.content_type))
         headers += self._cors.headers(request.method, request.headers)
         result = Response(content, response.status)
+        if response.stream is not None and request.method != "HEAD":
+            result = StreamingResponse(response.stream, response.status)
         for name, value in apply_rules(self._options.response_headers, headers):
             result.headers.append(name, value)
         return result
@@ -91,7 +98,7 @@ class ConnectApi:
         """Every failure becomes a response here: this is the boundary of the REST API."""
         try:
             check_path(_raw_path(request))
-            refusal = await self._guard.refusal(request)
+            refusal = None if self._is_peer(request) else await self._guard.refusal(request)
             if refusal is None:
                 return await self._route(request)
         except BadUri as error:
@@ -111,12 +118,37 @@ class ConnectApi:
         segments = split_path(_raw_path(request).removeprefix(self._options.prefix))
         if segments == ("openapi.json",) and request.method in ("GET", "HEAD"):
             return RestResponse(raw=self._description)
+        if segments[:1] == (UI,) and self._options.files is not None:
+            return self._file(request, segments[1:], self._options.files)
         match = self._router.match(segments)
         if request.method == "OPTIONS" and "OPTIONS" not in match.routes:
             return _allowed_response(match, request.headers.get("accept", ""))
         route = match.route(request.method)
         check_media_types(request.headers, route, _base_url(request) + _raw_path(request))
         return await self._within_time(request, route, match.params)
+
+    def _is_peer(self, request: Request) -> bool:
+        """Whether another worker asks for figures: its signature replaces a login.
+
+        Raises RequestError for a signature that does not fit.
+        """
+        signer, path = self._options.signer, f"{self._options.prefix}{FIGURES}"
+        if signer is None or SIGNATURE not in request.headers or _raw_path(request) != path:
+            return False
+        signer.check(request.method, _target(request), b"", request.headers)
+        return request.method == "GET"
+
+    def _file(self, request: Request, segments: Sequence[str], files: StaticFiles) -> RestResponse:
+        if request.method not in ("GET", "HEAD"):
+            raise Unmatched(HTTPStatus.METHOD_NOT_ALLOWED)
+        has_slash = _raw_path(request) != f"{self._options.prefix}/{UI}"
+        found = files.respond(segments or ("",) if has_slash else (), request.headers)
+        return RestResponse(
+            found.status,
+            raw=found.content,
+            content_type=found.content_type,
+            headers=found.headers,
+        )
 
     async def _within_time(
         self, request: Request, route: Route, params: Mapping[str, str]
@@ -145,6 +177,7 @@ class ConnectApi:
             body,
             _base_url(request) + self._options.prefix,
             "x-connect-authorization" in request.headers,
+            request.scope.get(USER),
         )
 
     async def _ask(self, request: Request, route: Route, call: RestRequest) -> RestResponse:
@@ -173,14 +206,16 @@ class ConnectApi:
         An error that crossed to the event loop would keep the body in a cycle of references.
         """
         try:
-            if not self._is_ready and route.path not in _EARLY_PATHS:
+            if not self._is_ready and not route.is_early:
                 self._wait_ready()
             self._check_sender(request, route, call.body)
-            return _encoded(route.handler(call))
+            response = _encoded(route.handler(call))
         except NotLeader as error:
             return NotLeader(error.leader_url)
         except Exception as error:  # noqa: BLE001  the boundary
             return _failure(error, route.path)
+        _note_action(route, call)
+        return response
 
     def _check_sender(self, request: Request, route: Route, body: bytes) -> None:
         """Check the signature of a request that claims to come from another worker.
@@ -203,6 +238,21 @@ class ConnectApi:
                 raise RequestError(500, TIMED_OUT)
             time.sleep(_LOOK_SECONDS)
         self._is_ready = True
+
+
+def _note_action(route: Route, call: RestRequest) -> None:
+    """Who changed something: an event, on the worker that did it."""
+    if route.reads or call.user is None:
+        return
+    name, task = call.params.get("connector", ""), call.params.get("task", "")
+    about = f": {name}{f' task {task}' if task else ''}" if name else ""
+    log.info(
+        "%s over REST: %s%s",
+        call.user.name,
+        f"{route.summary[0].lower()}{route.summary[1:]}",
+        about,
+        extra=event(EventKind.ACTION, connector=name, task=task, user=call.user.name),
+    )
 
 
 def _encoded(response: RestResponse) -> RestResponse:

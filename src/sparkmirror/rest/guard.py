@@ -20,6 +20,8 @@ from sparkmirror.rest.transport.rate_limit import RateLimit, client_of
 
 log = logging.getLogger(__name__)
 
+# Of a request's scope: the `User` who has logged in.
+USER = "sparkmirror.user"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 # Users rarely mistype a password more often; after that, one try every two seconds.
 _FAILURES, _FAILURES_PER_SECOND = 10, 0.5
@@ -69,6 +71,7 @@ class Guard:
             if isinstance(outcome, RestResponse):
                 return outcome
             user = outcome
+        request.scope[USER] = user
         return self._check_request(request, user)
 
     async def _log_in(

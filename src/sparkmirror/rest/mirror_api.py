@@ -27,6 +27,7 @@ from sparkmirror.rest.exception_mapper import NOT_FOUND, BadUri
 from sparkmirror.rest.request import RestOptions
 from sparkmirror.rest.signatures import RequestSigner
 from sparkmirror.rest.transport.uris import split_path
+from sparkmirror.rest.views.static_files import UI
 from sparkmirror.types import FlowName
 
 _HEALTH = ("unhealthy", "starting", "healthy")
@@ -69,10 +70,12 @@ class MirrorApi:
             segments = split_path(raw.decode("latin-1").partition("?")[0])
         except BadUri:
             return self._node
-        if segments in ((), ("",), ("health",)):
+        if segments in ((), ("",), ("health",), ("metrics",)):
             return self._node
         pair = self._pairs.get((segments[0], segments[1])) if len(segments) > 1 else None
-        return None if pair is None else self._api_of(pair)
+        if pair is not None:
+            return self._api_of(pair)
+        return self._node if segments[0] in (UI, "sparkmirror") else None
 
     def _api_of(self, pair: HerderOfPair) -> ConnectApi:
         herder, api = self._apis.get(pair.name, (None, None))
@@ -80,7 +83,9 @@ class MirrorApi:
             herder = pair.herder
             prefix = f"/{quote(pair.name.source, safe='')}/{quote(pair.name.target, safe='')}"
             signer = RequestSigner(pair.inter_worker, pair.session_keys)
-            options = replace(self._options, signer=signer, prefix=prefix)
+            options = replace(
+                self._options, signer=signer, prefix=prefix, metrics=None, streams=None, files=None
+            )
             api = ConnectApi(herder, options)
             self._apis[pair.name] = herder, api
         return api

@@ -52,6 +52,8 @@ _ANY_MAP: Schema = {"type": ["object", "null"]}
 _SCHEMAS: dict[str, Schema] = {
     "Error": _entity(error_code=_NUMBER, message=_OPTIONAL_TEXT),
     "Message": _entity(message=_TEXT),
+    # docs/monitoring.md describes the other members of each.
+    "View": {"type": "object"},
     "Root": _entity(version=_TEXT, commit=_TEXT, kafka_cluster_id=_OPTIONAL_TEXT),
     "Health": _entity(status={"enum": ["healthy", "starting", "unhealthy"]}, message=_TEXT),
     "Config": _map({"type": ["string", "null", "number", "boolean"]}),
@@ -139,6 +141,22 @@ _QUERY_SCHEMAS: dict[str, Schema] = {
     "scope": {"type": "string", "default": "worker", "description": "worker or cluster"},
     "connectorsOnly": {**_LOOSE_FLAG, "default": True},
     "version": _TEXT,
+    "flow": {**_TEXT, "description": "source->target"},
+    "topic": _TEXT,
+    "group": _TEXT,
+    "name": {**_TEXT, "description": "a connector"},
+    "prefix": {**_TEXT, "description": "/source/target in dedicated mode"},
+    "source": {**_TEXT, "description": "alias of a cluster"},
+    "target": {**_TEXT, "description": "alias of a cluster"},
+    "q": {**_TEXT, "description": "part of a name, or /pattern/"},
+    "state": _TEXT,
+    "sort": _TEXT,
+    "dir": {**_TEXT, "description": "asc or desc"},
+    "offset": {"type": "integer", "minimum": 0, "default": 0},
+    "limit": {"type": "integer", "minimum": 0, "default": 200},
+    "range": {**_TEXT, "description": "15m, 1h, 6h or 24h"},
+    "kind": {**_TEXT, "description": "kinds of events, separated by commas"},
+    "since": {**_TEXT, "description": "id of an event: only later ones"},
 }
 _MEANINGS = {
     200: "Done",
@@ -147,7 +165,7 @@ _MEANINGS = {
     204: "Done; no content",
     400: "The request is invalid",
     403: "The worker's settings do not allow it",
-    404: "No such connector, task, plugin or logger",
+    404: "No such connector, task, plugin, logger, flow, topic or group",
     409: "It exists already, or the workers are choosing a leader: retry",
     503: "The worker is starting",
 }

@@ -5,16 +5,19 @@ Runs on: worker. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from sparkmirror.config.worker.rest_keys import HeaderRule
 from sparkmirror.connect.entities import Herder, RequestError
+from sparkmirror.monitoring.views.views import Views
 from sparkmirror.rest.exception_mapper import NOT_FOUND
 from sparkmirror.rest.request_forwarder import ClientTls
-from sparkmirror.rest.security.users import Users
+from sparkmirror.rest.security.users import User, Users
 from sparkmirror.rest.signatures import RequestSigner
+from sparkmirror.rest.views.event_stream import EventStreams
+from sparkmirror.rest.views.static_files import StaticFiles
 
 # Characters that a path may contain unescaped (RFC 3986), besides letters, digits and -._~.
 # A semicolon is allowed too, but would end the name.
@@ -31,7 +34,9 @@ class RestOptions:
     comma-separated list of patterns, empty for no CORS. Times are in seconds. `users`: who may log
     in; None: no login needed. `client_tls` is for https requests to other workers; `signer` signs
     those requests and checks incoming ones; None: there are no other workers. `prefix`: what all
-    paths begin with.
+    paths begin with. `metrics`: what /metrics returns; None: there is no such path. `views`,
+    `streams`, `files`: what /sparkmirror and /ui show; None: the same. `is_open`: everyone who can
+    connect may do everything.
     """
 
     main: bool = True
@@ -49,24 +54,31 @@ class RestOptions:
     client_tls: ClientTls | None = None
     signer: RequestSigner | None = None
     prefix: str = ""
+    metrics: Callable[[], RestResponse] | None = None
+    views: Views | None = None
+    streams: EventStreams | None = None
+    files: StaticFiles | None = None
+    is_open: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class RestResponse:
-    """Status and content: `body` is sent as JSON, `raw` unchanged."""
+    """Status and content: `body` is sent as JSON, `raw` unchanged, `stream` as it comes."""
 
     status: int = 200
     body: object = None
     raw: bytes = b""
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
+    stream: AsyncIterator[bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RestRequest:
     """A request with a known path; `base_url` is this worker's URL as the client spelled it.
 
-    `is_signed`: it has the signature header of requests between genuine workers.
+    `is_signed`: it has the signature header of requests between genuine workers. `user`: None
+    where nobody has to log in.
     """
 
     herder: Herder
@@ -76,6 +88,7 @@ class RestRequest:
     body: bytes = b""
     base_url: str = ""
     is_signed: bool = False
+    user: User | None = None
 
     @property
     def connector(self) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from sparkmirror.rest import connectors_resource as connectors
+from sparkmirror.rest import views_resource as views
 from sparkmirror.rest import worker_resource as worker
 from sparkmirror.rest.exception_mapper import Unmatched
 from sparkmirror.rest.request import ResourceMethod, RestOptions
@@ -19,6 +20,9 @@ _ONE = "/connectors/{connector}"
 _TASK = "/connectors/{connector}/tasks/{task}"
 _PLUGIN = "/connector-plugins/{plugin}"
 _LOGGER = "/admin/loggers/{logger}"
+VIEWS = "/sparkmirror/"
+STREAM = f"{VIEWS}stream"
+FIGURES = f"{VIEWS}figures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,16 @@ class Route:
     def consumes_json(self) -> bool:
         """Whether a body of another type is rejected; the root resource accepts any."""
         return self.path not in ("/", "/health")
+
+    @property
+    def produces_json(self) -> bool:
+        """Whether clients must accept JSON."""
+        return self.path not in ("/metrics", STREAM)
+
+    @property
+    def is_early(self) -> bool:
+        """Whether a worker that is still starting can handle it."""
+        return self.path in ("/", "/health", "/metrics") or self.path.startswith(VIEWS)
 
     @property
     def is_internal(self) -> bool:
@@ -177,5 +191,57 @@ class Router:
         raise Unmatched(HTTPStatus.NOT_FOUND)
 
 
+# Genuine workers have none: an agent in their JVM serves it on a port of its own.
+METRICS = Route("GET", "/metrics", worker.show_metrics, "Get metrics in the format of Prometheus")
+
+
+_PAGED = ("flow", "q", "state", "offset", "limit")
+_SORTED = (*_PAGED, "sort", "dir")
+# fmt: off
+VIEW_ROUTES: tuple[Route, ...] = (
+    Route("GET", VIEWS + "overview", views.show_overview,
+          "Get the state of all flows, problems first", result="View"),
+    Route("GET", VIEWS + "flows", views.show_flows, "List flows with state and lag", result="View"),
+    Route("GET", VIEWS + "flow", views.show_flow, "Get a flow and its slowest partitions",
+          result="View", query=("flow",), errors=(400, 404)),
+    Route("GET", VIEWS + "history", views.show_history,
+          "Get throughput, lag and latency of a flow over time",
+          result="View", query=("flow", "range"), errors=(400, 404)),
+    Route("GET", VIEWS + "topics", views.show_topics, "List mirrored topics",
+          result="View", query=_SORTED, errors=(400, 404)),
+    Route("GET", VIEWS + "lag", views.show_lag, "List partitions, the furthest behind first",
+          result="View", query=_PAGED, errors=(400, 404)),
+    Route("GET", VIEWS + "partitions", views.show_partitions,
+          "List the partitions of a mirrored topic",
+          result="View", query=("flow", "topic"), errors=(400, 404)),
+    Route("GET", VIEWS + "unmirrored", views.show_unmirrored,
+          "List topics that are not mirrored, with every rule in order",
+          result="View", query=_PAGED, errors=(400, 404)),
+    Route("GET", VIEWS + "groups", views.show_groups,
+          "List consumer groups with what a failover would re-read",
+          result="View", query=_SORTED, errors=(400, 404)),
+    Route("GET", VIEWS + "group", views.show_group, "List the partitions of a consumer group",
+          result="View", query=("flow", "group"), errors=(400, 404)),
+    Route("GET", VIEWS + "connectors", views.show_all_connectors,
+          "List connectors and tasks with reasons and remedies",
+          result="View", query=("flow",), errors=(404,)),
+    Route("GET", VIEWS + "connector", views.show_one_connector,
+          "Get a connector with its settings; secrets are hidden",
+          result="View", query=("name", "prefix"), errors=(400, 404)),
+    Route("GET", VIEWS + "events", views.show_events, "List events, newest first",
+          result="View", query=("flow", "q", "kind", "since", "limit"), errors=(400,)),
+    Route("GET", VIEWS + "failover", views.show_failover,
+          "Get whether consumers and producers could move now, and what it would cost",
+          result="View", query=("source", "target"), errors=(400, 404)),
+    Route("GET", STREAM, views.open_stream,
+          "Follow the overview as server-sent events", errors=(503,)),
+    Route("GET", FIGURES, views.show_figures,
+          "Get the figures of this worker alone, for other workers", result="View"),
+)
+# fmt: on
+
+
 def served_routes(options: RestOptions) -> list[Route]:
-    return [route for route in ROUTES if (options.admin if route.is_admin else options.main)]
+    found = [route for route in ROUTES if (options.admin if route.is_admin else options.main)]
+    found += [] if options.metrics is None else [METRICS]
+    return found if options.views is None else [*found, *VIEW_ROUTES]

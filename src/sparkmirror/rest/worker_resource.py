@@ -10,6 +10,7 @@ import logging
 from sparkmirror.connect.entities import RequestError
 from sparkmirror.rest.entities.request_bodies import parse_config, parse_level
 from sparkmirror.rest.entities.response_bodies import logger_json
+from sparkmirror.rest.exception_mapper import NOT_FOUND
 from sparkmirror.rest.request import RestRequest, RestResponse
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,12 @@ def show_health(call: RestRequest) -> RestResponse:
 
 def health_response(status: str, message: str) -> RestResponse:
     return RestResponse(_HEALTH_STATUSES[status], {"status": status, "message": message})
+
+
+def show_metrics(call: RestRequest) -> RestResponse:
+    if call.options.metrics is None:
+        raise RequestError(404, NOT_FOUND)
+    return call.options.metrics()
 
 
 def list_plugins(call: RestRequest) -> RestResponse:

@@ -29,6 +29,7 @@ from pyspark.java_gateway import launch_gateway
 from sparkmirror.errors import ConfigError, MirrorError, MissingPart, TransportError
 from sparkmirror.spark.class_archive import ClassArchive
 from sparkmirror.spark.copy.copy_task import run_copy_task
+from sparkmirror.spark.jvm_figures import JvmFigures, read_jvm
 from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.spark_security import (
     SECRET,
@@ -170,6 +171,14 @@ class SparkEngine:
         except JVM_GONE as error:  # `check_alive` reports it
             log.debug("no slots: %s", error)
             return 0
+
+    def jvm_figures(self) -> JvmFigures:
+        """What the driver's JVM says of itself. MirrorError: it is gone."""
+        try:
+            known = int(self._java_context().getExecutorMemoryStatus().size())
+            return read_jvm(self._context._jvm, known if self.is_local else known - 1)  # noqa: SLF001
+        except (*JVM_GONE, AttributeError) as error:  # a session that was stopped has no context
+            raise MirrorError(f"Spark's JVM does not respond: {error}") from error
 
     def check_alive(self) -> None:
         """Raise MirrorError if Spark has ended by itself: this process cannot restart it."""

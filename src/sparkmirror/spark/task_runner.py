@@ -17,10 +17,14 @@ from typing import Any
 
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.logs.places import carried
 from sparkmirror.retry import Backoff, RetryPolicy
+from sparkmirror.spark.figures import FIGURES, TaskFigures
+from sparkmirror.spark.link import task_log
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.lease import Lender
 from sparkmirror.spark.link.server import LinkServer, TaskConnection
+from sparkmirror.spark.reported_figures import ReportedFigures
 from sparkmirror.spark.session import SparkEngine
 
 log = logging.getLogger(__name__)
@@ -38,7 +42,7 @@ IDLE_SECONDS = 0.5
 # A task that missed so many of its reports, one a second, may be behind a cut line.
 SILENT_SECONDS = 3.0
 # Counted by a task since it began, and here since the worker began.
-TOTALS = ("records", "bytes", "lost_records", "skipped_records")
+TOTALS = ("records", "bytes", "lost_records", "skipped_records", "polled_records")
 
 
 class TaskState(enum.StrEnum):
@@ -92,6 +96,7 @@ class TaskRunner:
         # What was sent while the start message of a new attempt was being made, which may lack it.
         self._sent_while_starting: list[LinkMessage] | None = None
         self._totals: Counter[str] = Counter()
+        self._figures = ReportedFigures()
         self._topics: set[str] = set()
         self._restart_asked = threading.Event()
         self._is_clean = True
@@ -103,7 +108,7 @@ class TaskRunner:
         self._clock = clock
         self._backoff = Backoff(RESTARTS, clock, healthy_seconds=HEALTHY_SECONDS)
         self._wait_logged = False
-        self._thread = threading.Thread(target=self._run, name=f"task {task}", daemon=True)
+        self._thread = threading.Thread(target=carried(self._run), name=f"task {task}", daemon=True)
 
     @property
     def has_connected(self) -> bool:
@@ -129,8 +134,7 @@ class TaskRunner:
     @property
     def is_cut_off(self) -> bool:
         """Whether its executor cannot be reached: its lease ended, and so it copies nothing."""
-        link = self._link
-        is_silent = link is not None and link.silent_seconds > SILENT_SECONDS
+        is_silent = (link := self._link) is not None and link.silent_seconds > SILENT_SECONDS
         return is_silent and self._links.has_released(self._job)
 
     @property
@@ -142,6 +146,10 @@ class TaskRunner:
     def bytes(self) -> int:
         """Copied since the worker started."""
         return int(self.numbers.get("bytes", 0))
+
+    def figures(self) -> TaskFigures:
+        """What it last reported of each partition, with totals over its attempts."""
+        return self._figures.read(self.task)
 
     def start(self) -> None:
         """Submit the task."""
@@ -211,9 +219,8 @@ class TaskRunner:
         problems = self.numbers.get("problems") or {}
         waits = "; ".join(f"{tp}: {text}" for tp, text in problems.items())
         if self._killed_after is not None:
-            return (
-                f"it did not end within {self._killed_after:.0f} s{f'; {waits}' if waits else ''}"
-            )
+            why = f"; {waits}" if waits else ""
+            return f"it did not end within {self._killed_after:.0f} s{why}"
         if "clean" in self.numbers:  # its last report
             return waits or "the cluster that keeps them did not respond in time"
         if self.trace:
@@ -260,6 +267,7 @@ class TaskRunner:
                 # Its job is being cancelled, and another one may follow at once.
                 raise MirrorError("the task is stopping")
             self._keep_totals()
+            self._figures.begin()
             self._link = link
             self._is_clean = False
             self._connected = True
@@ -270,21 +278,26 @@ class TaskRunner:
                 link.send(message)
             self._sent_while_starting = None
         if self.restarts:
-            log.info("[%s] RUNNING again, after %d restarts", self.task, self.restarts)
+            mark = task_log.running_event(self.task)
+            log.info("[%s] RUNNING again, after %d restarts", self.task, self.restarts, extra=mark)
         self.changed.set()
 
     def on_message(self, link: TaskConnection, message: LinkMessage) -> None:
         """The task sent figures or a log line."""
         if link is not self._link:
             return
-        if message.get("type") == "log":
-            log.log(int(message["level"]), "[%s] %s", self.task, message["text"])
+        if message.get("type") == task_log.LOG:
+            task_log.log_line(log, self.task, message)
+            return
+        if message.get("type") == FIGURES:
+            self._figures.take(message)
             return
         with self._lock:
             self._topics.update(message.pop("active_topics", ()))
         totals = {name: self._totals[name] + int(message.get(name, 0)) for name in TOTALS}
         self.numbers = message | totals
         self._is_clean = bool(message.get("clean"))
+        self._figures.heard()
         if message.get("missing_topics"):
             self._on_missing(message["missing_topics"])
 
@@ -317,7 +330,8 @@ class TaskRunner:
         with self._lock:
             seconds = self._backoff.failed()
         if not self._restart_asked.is_set():
-            log.error("[%s] %s; starting it again in %.0f s", self.task, ended, seconds)
+            mark = task_log.failed_event(self.task)
+            log.error("[%s] %s; starting it again in %.0f s", self.task, ended, seconds, extra=mark)
         if self._restart_asked.wait(seconds):
             self._restart_asked.clear()
             with self._lock:
@@ -329,7 +343,7 @@ class TaskRunner:
         self._submitted, self._connected, self._wait_logged = self._clock(), False, False
         token = self._links.token(self._engine.driver_host, self._job)
         try:
-            ended = self._engine.run_task(token, describe_task(self.task))
+            ended = self._engine.run_task(token, task_log.describe_task(self.task))
         # One of the places with a broad except: any failure of a task becomes its state.
         except Exception as error:  # noqa: BLE001
             self.trace = mask(str(error))
@@ -351,12 +365,6 @@ class TaskRunner:
                 "or lower tasks.max"
             )
         return f"{spark}, enough for all, but has not started the task; see Spark's own page"
-
-
-def describe_task(task: str) -> str:
-    """The name of a task's job on Spark's page: "Copy a->b (MirrorSourceConnector-0)"."""
-    flow, _, name = task.partition("|")
-    return f"Copy {flow} ({name})"
 
 
 JAVA_ERROR = re.compile(r"^: (?:[\w.$]+: )?(?P<error>.*)$", re.MULTILINE)

@@ -116,7 +116,9 @@ def test_beside_a_file_the_variables_of_kafkas_scripts_are_explained() -> None:
     assert jmx == f"JMX_PORT, KAFKA_JMX_OPTS: no effect: {NO_JMX}"
     assert heap.endswith("it is for the JVM of Kafka Connect; spark.driver.memory sizes Spark's")
     assert options.startswith("KAFKA_OPTS: of its options, only -D of ")
-    assert options.endswith("no Java agent is loaded: there is no JMX here")
+    assert options.endswith(
+        "no Java agent is loaded: there is no JMX here; /metrics has the metrics (docs/metrics.md)"
+    )
     assert "exporter" not in "".join(found)
 
 

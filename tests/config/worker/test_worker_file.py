@@ -164,7 +164,10 @@ def test_bad_setting_is_an_error(key: str, value: str, reason: str) -> None:
         ("config.storage.topics", "is used as a setting of that topic; did you mean config.st"),
         ("consumer.fetch.min.bytes", "has no effect, like every consumer.* here: it is for sink"),
         ("admin.retries", "has no effect, like every admin.* here: it is for sink connectors"),
-        ("metrics.context.x", "has no effect: there is no JMX here"),
+        (
+            "metrics.context.x",
+            "has no effect: there is no JMX here; /metrics has the metrics (docs/metrics.md)",
+        ),
         ("topic.creation.default.partitions", "has no effect: remote topics are created like"),
         ("group.idd", "unknown key, ignored; did you mean group.id?"),
         ("frobnicate", "unknown key, ignored"),

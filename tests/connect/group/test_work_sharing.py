@@ -74,6 +74,12 @@ def test_only_the_surplus_moves_when_a_member_joins(group: Group) -> None:
     # One round in which they are revoked, one in which they are given.
     assert one.member.generation == generation + 2
     assert one.member.membership == 1
+    figures = one.member.figures
+    assert figures.rebalances >= 3
+    assert figures.joins >= figures.syncs == figures.rebalances
+    wait_for(lambda: figures.heartbeats >= 1, within=SECONDS)
+    assert not figures.is_rebalancing
+    assert figures.rebalance_age < SECONDS
 
 
 def test_a_change_of_the_tasks_leaves_the_others_alone(group: Group) -> None:

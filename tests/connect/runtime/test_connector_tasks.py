@@ -29,7 +29,7 @@ CLASS = "org.apache.kafka.connect.mirror.Mirror{}Task"
 class StubTask:
     """Runs until the test ends it."""
 
-    runner = None
+    runner = work = None
     last_error = ""
     name = "stub"
     is_starting = False

@@ -14,7 +14,7 @@ from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.mirror.translation.offset_sync_writer import (
     MAX_IN_FLIGHT,
     OffsetSyncWriter,
-    PartitionState,
+    PartitionSyncState,
 )
 from sparkmirror.mirror.translation.offsets import OffsetPair
 from sparkmirror.types import TopicPartition
@@ -43,7 +43,7 @@ LAG_50 = [
 
 
 def test_a_record_needs_a_sync_as_in_mirror_maker_with_lag_50() -> None:
-    state = PartitionState(50)
+    state = PartitionSyncState(50)
     for upstream, downstream, expected, reset in LAG_50:
         assert state.update(upstream, downstream) is expected, (upstream, downstream)
         if reset:
@@ -51,7 +51,7 @@ def test_a_record_needs_a_sync_as_in_mirror_maker_with_lag_50() -> None:
 
 
 def test_every_record_needs_a_sync_with_lag_0() -> None:
-    state = PartitionState(0)
+    state = PartitionSyncState(0)
     for upstream, downstream, _, reset in LAG_50:
         assert state.update(upstream, downstream), (upstream, downstream)
         if reset:
@@ -83,7 +83,7 @@ def test_every_record_needs_a_sync_with_lag_0() -> None:
 def test_first_batch_gives_syncs(
     lag: int, batch: tuple[int, int, int, Runs | None], expected: list[tuple[int, int]]
 ) -> None:
-    assert list(PartitionState(lag).update_batch(*batch)) == expected
+    assert list(PartitionSyncState(lag).update_batch(*batch)) == expected
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_first_batch_gives_syncs(
 def test_second_batch_gives_syncs(
     batch: tuple[int, int, int, Runs | None], expected: list[tuple[int, int]]
 ) -> None:
-    state = PartitionState(108)
+    state = PartitionSyncState(108)
     state.update_batch(0, 9, 0, None)
     assert list(state.update_batch(*batch)) == expected
 
@@ -116,7 +116,7 @@ class Batch(NamedTuple):
         offsets = [start + n for start, count in self.runs for n in range(count)]
         return [OffsetPair(u, self.first_downstream + i) for i, u in enumerate(offsets)]
 
-    def update(self, state: PartitionState) -> tuple[OffsetPair, ...]:
+    def update(self, state: PartitionSyncState) -> tuple[OffsetPair, ...]:
         first, (last, count) = self.runs[0][0], self.runs[-1]
         runs = self.runs if len(self.runs) > 1 else None
         return state.update_batch(first, last + count - 1, self.first_downstream, runs)
@@ -149,7 +149,7 @@ lags = st.sampled_from([0, 1, 2, 10, 50, 100, 1000])
 def test_batches_give_syncs_when_records_would_and_never_older_ones(
     copied: list[Batch], lag: int
 ) -> None:
-    by_batch, by_record = PartitionState(lag), PartitionState(lag)
+    by_batch, by_record = PartitionSyncState(lag), PartitionSyncState(lag)
     for batch in copied:
         synced = []
         for record in batch.records():
@@ -160,13 +160,14 @@ def test_batches_give_syncs_when_records_would_and_never_older_ones(
         assert bool(pairs) == bool(synced)
         assert not pairs or pairs[-1] >= synced[-1]
         assert all(
-            getattr(by_batch, name) == getattr(by_record, name) for name in PartitionState.__slots__
+            getattr(by_batch, name) == getattr(by_record, name)
+            for name in PartitionSyncState.__slots__
         )
 
 
 @given(batches(), lags)
 def test_syncs_of_a_batch_are_records_of_it_in_order(copied: list[Batch], lag: int) -> None:
-    state = PartitionState(lag)
+    state = PartitionSyncState(lag)
     for batch in copied:
         pairs = batch.update(state)
         assert sorted(set(pairs)) == list(pairs)
@@ -176,7 +177,7 @@ def test_syncs_of_a_batch_are_records_of_it_in_order(copied: list[Batch], lag: i
 
 @given(batches(), lags)
 def test_gaps_in_and_before_a_batch_are_honoured(copied: list[Batch], lag: int) -> None:
-    state = PartitionState(lag)
+    state = PartitionSyncState(lag)
     previous: int | None = None
     for batch in copied:
         pairs = batch.update(state)
@@ -189,7 +190,7 @@ def test_gaps_in_and_before_a_batch_are_honoured(copied: list[Batch], lag: int) 
 def test_a_group_goes_back_by_its_distance_from_the_end_at_most(
     copied: list[Batch], lag: int
 ) -> None:
-    state = PartitionState(lag)
+    state = PartitionSyncState(lag)
     synced: list[OffsetPair] = []
     for batch in copied:
         synced += batch.update(state)

@@ -99,7 +99,13 @@ def test_a_warning_reaches_the_worker_without_the_secret(
     with pytest.raises(RefusedError):
         run(server, monkeypatch, RefusedError("the end"))
     received = worker.received.get(timeout=WAIT_SECONDS)
-    assert received == {"type": "log", "level": logging.WARNING, "text": f"a warning with {HIDDEN}"}
+    assert received == {
+        "type": "log",
+        "level": logging.WARNING,
+        "text": f"a warning with {HIDDEN}",
+        "template": "a warning with %s",
+        "logger": "sparkmirror.spark",
+    }
 
 
 def test_files_of_the_start_message_exist_as_long_as_the_task(

@@ -75,6 +75,22 @@ def test_a_broken_connection_is_opened_again_when_it_is_wanted(
     assert listener.connected.count(1) == 2
 
 
+def test_bytes_and_connections_are_counted_also_of_those_that_are_gone(rig: Rig) -> None:
+    learn(rig, "t")
+    ready(rig, 1)
+    before = rig.cluster.traffic
+    assert before.connections >= 1
+    assert min(before.received_bytes, before.sent_bytes) > 50
+    rig.brokers.stop_node(1)
+    rig.run_until(lambda: rig.cluster.connection(1) is None, lambda: "still connected")
+    assert rig.cluster.traffic.received_bytes >= before.received_bytes
+    rig.brokers.start_node(1)
+    ready(rig, 1)
+    after = rig.cluster.traffic
+    assert after.received_bytes > before.received_bytes
+    assert after.sent_bytes > before.sent_bytes
+
+
 def test_a_handshake_that_cannot_be_read(rig: Rig) -> None:
     rig.brokers.intercept(API_VERSIONS, once(Do(garbage=b"\0")))
     learn(rig, "t")

@@ -18,7 +18,13 @@ from sparkmirror.config.findings import Findings
 from sparkmirror.config.keys.classes import PYTHON_CLASS
 from sparkmirror.config.keys.client_keys import CLIENT_KEYS, COMMON_CLIENT_KEYS
 from sparkmirror.config.keys.connector_keys import FRAMEWORK_KEYS, MIRROR_KEYS
-from sparkmirror.config.mm2_keys import HTTPS_PREFIX, MM2_KEYS, NODE_REST_KEYS, SPARK
+from sparkmirror.config.mm2_keys import (
+    HTTPS_PREFIX,
+    MM2_KEYS,
+    NODE_METRICS_KEYS,
+    NODE_REST_KEYS,
+    SPARK,
+)
 from sparkmirror.config.worker_config import STORAGE_PREFIXES, WORKER_KEYS
 from sparkmirror.types import FlowName
 
@@ -46,6 +52,7 @@ CONVERTER_PREFIXES = ("key.converter.", "value.converter.", "header.converter.")
 ROLES_OF_SIDE = {"source": ("consumer", "admin"), "target": ("producer", "admin")}
 OF_TARGET = "worker settings belong to the target cluster"
 UNKNOWN = "unknown key, ignored"
+NODE_KEYS = NODE_REST_KEYS + NODE_METRICS_KEYS
 WRITE = "; write "
 
 
@@ -106,7 +113,7 @@ def advise(
 def _alias_of(key: str, clusters: Sequence[str]) -> str | None:
     """The cluster whose prefix the key has; the longer one of `a` and `a.b`."""
     found = [alias for alias in clusters if key.startswith(f"{alias}.")]
-    belongs_to_top = key in MIRROR_KEYS or key in MM2_KEYS or key in NODE_REST_KEYS
+    belongs_to_top = any(key in keys for keys in (MIRROR_KEYS, MM2_KEYS, NODE_KEYS))
     return max(found, key=len, default=None) if not belongs_to_top else None
 
 
@@ -114,7 +121,7 @@ def _at_top(name: str, context: FileContext) -> str | None:
     if name.startswith((f"{SPARK}.", f"{CONFIG_PROVIDERS}.", HTTPS_PREFIX)):
         return None
     # Those of the REST API are explained with it.
-    if any(name in keys for keys in (MM2_KEYS, MIRROR_KEYS, CLUSTER_KEYS, NODE_REST_KEYS)):
+    if any(name in keys for keys in (MM2_KEYS, MIRROR_KEYS, CLUSTER_KEYS, NODE_KEYS)):
         return None
     if name.startswith(WORKER_PREFIXES):
         return topic_setting(name) if _is_worker_key(name) else _unknown(name, WORKER_KEYS.names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +36,18 @@ def load_properties(path: Path) -> dict[str, str]:
         ConfigErrors: the file cannot be read, is empty or binary, or sets a key twice. Java uses
             the last of two equal keys; here that is an error, because one of them is a mistake.
     """
+    entries = load_entries(path)
+    if errors := find_duplicates(path, entries):
+        raise ConfigErrors(errors)
+    return {entry.key: entry.value for entry in entries}
+
+
+def load_entries(path: Path) -> tuple[Entry, ...]:
+    """Every key of `path` with its line, including repeated ones.
+
+    Raises:
+        ConfigErrors: the file cannot be read, is empty or binary.
+    """
     data = _read(path)
     try:
         # Latin-1, as Java reads them.
@@ -44,8 +56,7 @@ def load_properties(path: Path) -> dict[str, str]:
         raise _refuse(path, f"malformed escape: {error}", "write \\u and four hex digits") from None
     if not entries:
         raise _refuse(path, "the file sets no keys", "see docs/configuration.md for an example")
-    _check_duplicates(path, entries)
-    return {entry.key: entry.value for entry in entries}
+    return entries
 
 
 def parse_entries(text: str) -> Iterator[Entry]:
@@ -104,11 +115,12 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _check_duplicates(path: Path, entries: tuple[Entry, ...]) -> None:
+def find_duplicates(path: Path, entries: Iterable[Entry]) -> list[ConfigError]:
+    """An error for each key that is set more than once."""
     lines: dict[str, list[int]] = {}
     for entry in entries:
         lines.setdefault(entry.key, []).append(entry.line)
-    errors = [
+    return [
         ConfigError(
             key,
             None,
@@ -119,8 +131,6 @@ def _check_duplicates(path: Path, entries: tuple[Entry, ...]) -> None:
         for key, found in lines.items()
         if len(found) > 1
     ]
-    if errors:
-        raise ConfigErrors(errors)
 
 
 def _join(lines: list[int]) -> str:

@@ -103,7 +103,7 @@ def _number(name: str, type_: Type, default: Any, doc: str, at_least: int = 0, *
 
 
 _METRICS = no_effect(
-    "clients here have no Kafka metrics; sparkmirror counts for itself",
+    "/metrics has the metrics of clients, of the last minute, and needs no reporters",
     STRING,
     "metric.reporters",
     "metrics.num.samples",

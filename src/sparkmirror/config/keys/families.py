@@ -17,7 +17,10 @@ NO_CREATION = (
 )
 NO_TRANSFORMS = "transforms does not name it"
 NO_PREDICATES = "there are no transformations to apply them to"
-NO_JMX = "there is no JMX here"
+NO_JMX = "there is no JMX here; /metrics has the metrics (docs/metrics.md)"
+NO_REPORTER = (
+    "no Java reporter runs here; /metrics has the metrics, also at sparkmirror.metrics.listeners"
+)
 CONVERTERS = dict.fromkeys(
     (f"{part}.converter." for part in ("key", "value", "header")), NO_CONVERSION
 )
@@ -27,7 +30,12 @@ OF_CONNECTORS = {
     "predicates.": NO_PREDICATES,
     **CONVERTERS,
 }
-OF_WORKERS = {"metrics.context.": NO_JMX, "topic.creation.": NO_CREATION, **CONVERTERS}
+OF_WORKERS = {
+    "metrics.context.": NO_JMX,
+    "prometheus.metrics.reporter.": NO_REPORTER,
+    "topic.creation.": NO_CREATION,
+    **CONVERTERS,
+}
 
 
 def explain_families(

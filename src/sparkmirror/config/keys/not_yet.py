@@ -42,8 +42,9 @@ ABSENT = (
     Absent("exactly once", "records are copied at least once; retries are idempotent"),
     Absent("transformations and predicates", "records are copied unchanged"),
     Absent(
-        "metrics over JMX or Prometheus",
-        "a log line per flow and minute, the status of connectors, `GET /health`",
+        "metrics over JMX",
+        "`/metrics` in Prometheus's format, under the names that Strimzi's rules give those of "
+        "JMX; OpenTelemetry ([metrics.md](metrics.md))",
     ),
     Absent("standalone Connect workers", "`sparkmirror worker` with a distributed worker's file"),
     Absent(

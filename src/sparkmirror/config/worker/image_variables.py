@@ -24,7 +24,10 @@ READ_OPTIONS = (
     *(f"{SYSTEM_PROPERTY}{key}" for key in (ALLOWED_URLS, ALLOWED_FILES)),
 )
 NO_PLUGINS = "there are no Java plugins to load"
-ONE_LOG = "the log has one format and goes to standard error"
+ONE_LOG = (
+    "the log goes to standard error; CONNECT_SPARKMIRROR_LOG_FORMAT=json makes each line a JSON "
+    "object"
+)
 CONTAINERS_MEMORY, FILES_MEMORY = "CONNECT_SPARK_DRIVER_MEMORY", "spark.driver.memory"
 OTHER_JVM = f"it is for the JVM of Kafka Connect; {CONTAINERS_MEMORY} sizes Spark's"
 # Read by kafka-run-class.sh, and not also set for other programs.

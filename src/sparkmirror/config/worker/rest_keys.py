@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -118,6 +118,14 @@ class RestConfig:
             each
             for each, tls in pairs
             if not (self.basic_auth or each.is_local or (each.is_https and _needs_certificate(tls)))
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anyone who can connect to one of the listeners may use it."""
+        return any(
+            not (self.basic_auth or (each.is_https and _needs_certificate(self.tls)))
+            for each in self.listeners
         )
 
     def advertised(self, own_host: str, bound_port: int = 0) -> Listener:
@@ -291,8 +299,10 @@ REST_KEYS = Definition(
 )
 
 
-def rest_config(values: Mapping[str, Any], settings: Settings) -> RestConfig:
-    """The REST API in the parsed REST_KEYS."""
+def rest_config(
+    values: Mapping[str, Any], settings: Settings, further: Sequence[Listener] = ()
+) -> RestConfig:
+    """The REST API in the parsed REST_KEYS; `further` listeners use its TLS settings."""
     listeners = values[LISTENERS]
     if OLD_PORT in settings.values or OLD_HOST in settings.values:
         listeners = _old_listeners(values, settings)
@@ -301,7 +311,7 @@ def rest_config(values: Mapping[str, Any], settings: Settings) -> RestConfig:
         RestConfig,
         REST_KEYS,
         dict(values) | {LISTENERS: listeners},
-        tls=rest_tls(settings, TlsUse(LISTENERS, HTTPS_PREFIX, _any_https(listeners))),
+        tls=rest_tls(settings, TlsUse(LISTENERS, HTTPS_PREFIX, _any_https((*listeners, *further)))),
         admin_tls=rest_tls(
             settings, TlsUse(ADMIN_LISTENERS, ADMIN_HTTPS_PREFIX, _any_https(admin))
         ),

@@ -30,7 +30,9 @@ from sparkmirror.config.worker.inter_worker import (
     InterWorkerConfig,
     inter_worker_config,
 )
+from sparkmirror.config.worker.log_keys import LOG_FORMAT, LOG_KEYS, LogFormat
 from sparkmirror.config.worker.log_variables import LevelVariable
+from sparkmirror.config.worker.metrics_keys import METRICS_KEYS, MetricsConfig, metrics_config
 from sparkmirror.config.worker.rest_keys import ADVERTISED_HOST, REST_KEYS, RestConfig, rest_config
 from sparkmirror.config.worker.rest_security import ADMIN_HTTPS_PREFIX, HTTPS_PREFIX
 from sparkmirror.config.worker_config import (
@@ -54,6 +56,7 @@ KNOWN_PREFIXES = (
         for part in ("key", "value", "header", "internal.key", "internal.value")
     ),
     "metrics.context.",
+    "prometheus.metrics.reporter.",
     "topic.creation.",
     HTTPS_PREFIX,
     ADMIN_HTTPS_PREFIX,
@@ -113,8 +116,10 @@ WORKER_FILE_KEYS = (
     + PLUGIN_KEYS
     + INTER_WORKER_KEYS
     + REST_KEYS
+    + METRICS_KEYS
     + OVERRIDE_KEYS
     + TRACKING_KEYS
+    + LOG_KEYS
     + Definition(
         Key(
             name=CONFIG_PROVIDERS,
@@ -155,6 +160,8 @@ class WorkerFile:
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
     connector_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     log_levels: tuple[LevelVariable, ...] = ()
+    log_format: LogFormat = LogFormat.TEXT
+    metrics: MetricsConfig = field(default_factory=MetricsConfig)
 
     @property
     def group(self) -> GroupConfig:
@@ -199,16 +206,19 @@ def parse_worker_file(
     values = WORKER_FILE_KEYS.parse(*settings)
     explain_families(settings, OF_WORKERS, WORKER_FILE_KEYS)
     _explain_clients_of_sinks(settings)
+    metrics = metrics_config(values)
     file = WorkerFile(
         path=path,
         worker=parse_worker(settings, OWN_CLUSTER, SHARED_KEYS),
-        rest=rest_config(values, settings),
+        rest=rest_config(values, settings, metrics.listeners),
+        metrics=metrics,
         inter_worker=inter_worker_config(values, findings),
         override=override_policy(values),
         allowed=allowed_access(values, default=()),
         plugin_modules=values[PLUGIN_MODULES],
         topic_tracking=values["topic.tracking.enable"],
         topic_tracking_reset=values["topic.tracking.allow.reset"],
+        log_format=LogFormat(values[LOG_FORMAT] or LogFormat.TEXT),
         props=settings.values,
         raw_props=dict(raw),
         providers=providers,

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from sparkmirror.batches.records import Record
+from sparkmirror.connect.checkpoint.checkpoint_latencies import CheckpointLatencies
 from sparkmirror.connect.storage.record_producer import KeyValueTime, OnDone
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.checkpoints import CheckpointStore
@@ -54,12 +56,13 @@ class CheckpointTopic:
     """The last checkpoint of every group, stored or being written.
 
     Includes groups of other workers, and groups that are no longer followed: they may be followed
-    later. `malformed` counts records that could not be read.
+    later. `malformed` counts records that could not be read, `made` checkpoints that were sent.
     """
 
     def __init__(self, topic: str, connector: str, writer: Writer, offsets: OffsetNotes) -> None:
         self.topic = topic
-        self.malformed = 0
+        self.malformed = self.made = 0
+        self.latencies = CheckpointLatencies()
         self._connector = connector
         self._writer = writer
         self._offsets = offsets
@@ -101,9 +104,10 @@ class CheckpointTopic:
             self._store.add(checkpoint)
         for chunk in _chunks(checkpoints):
             rows = [(c.encode_key(), c.encode_value(), timestamp_ms) for c in chunk]
-            self._writer.send(self.topic, 0, rows, self._reporter(chunk))
+            self._writer.send(self.topic, 0, rows, self._reporter(chunk, timestamp_ms))
+            self.made += len(chunk)
 
-    def _reporter(self, checkpoints: Sequence[Checkpoint]) -> OnDone:
+    def _reporter(self, checkpoints: Sequence[Checkpoint], read_ms: int) -> OnDone:
         keys = [
             encode_checkpoint_offset_key(self._connector, c.group, c.topic, c.partition)
             for c in checkpoints
@@ -115,6 +119,7 @@ class CheckpointTopic:
                 return
             for key in keys:
                 self._offsets.note(key)
+            self.latencies.add(checkpoints, time.time_ns() // 1_000_000 - read_ms)
 
         return on_done
 

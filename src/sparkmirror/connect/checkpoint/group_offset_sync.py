@@ -16,6 +16,7 @@ from typing import Protocol
 from sparkmirror.connect.checkpoint.group_plans import TargetGroups, is_in_use, plan_on_target
 from sparkmirror.connect.naming import some_names
 from sparkmirror.errors import DeniedError, KafkaError, describe_error
+from sparkmirror.events import EventKind, event
 from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
 from sparkmirror.mirror.permissions import (
     READ,
@@ -107,6 +108,7 @@ class GroupOffsetSync:
                     self._flow,
                     group,
                     some_names(plan.reset_by_others),
+                    extra=event(EventKind.SYNCED, flow=self._flow, group=group),
                 )
 
     def _note_kept(self, group: str, plan: GroupPlan, report: SyncReport) -> None:

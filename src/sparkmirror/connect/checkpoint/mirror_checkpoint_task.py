@@ -13,14 +13,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.mirror_configs import CheckpointConfig
+from sparkmirror.connect.checkpoint.checkpoint_latencies import CheckpointLatencies
 from sparkmirror.connect.checkpoint.checkpoint_places import CheckpointPlaces
 from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointTopic
 from sparkmirror.connect.checkpoint.group_discovery import GroupDiscovery
 from sparkmirror.connect.checkpoint.group_offset_sync import GroupOffsetSync, SyncReport
+from sparkmirror.connect.checkpoint.group_preview import plan_checkpoints
 from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator, make_translator
 from sparkmirror.connect.checkpoint.skipped_partitions import SkippedPartitions
 from sparkmirror.connect.checkpoint.topic_creation import create_checkpoints_topic
@@ -39,7 +41,7 @@ from sparkmirror.connect.storage.topic_admin import (
 )
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import KafkaError, MirrorError, describe_error
-from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
+from sparkmirror.mirror.checkpoints import CheckpointRules
 from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.permissions import (
     NO_TRACE,
@@ -51,10 +53,9 @@ from sparkmirror.mirror.permissions import (
 )
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.positions.own_offsets import with_own_offsets
-from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.mirror.task_configs import assigned_groups
 from sparkmirror.spark.link.lease import Lender, for_ever, is_over
-from sparkmirror.types import TopicPartition
+from sparkmirror.types import FlowName
 from sparkmirror.wire.admin.admin import open_admins
 from sparkmirror.wire.admin.group_admin import GroupAdmin
 
@@ -116,6 +117,8 @@ class MirrorCheckpointTask(ScheduledWork):
         self.refused = ""
         self._stopping = threading.Event()
         self._reader = TranslationReader(self._flow, self._stopping.wait)
+        # Of the last round; None before the first.
+        self.last_sync: SyncReport | None = None
         self._skipped = SkippedPartitions(self._flow)
 
     @property
@@ -132,6 +135,21 @@ class MirrorCheckpointTask(ScheduledWork):
     def blocked(self) -> str:
         """Why no checkpoint can be made; empty if only the network prevents it."""
         return self.refused or self._places.mismatch
+
+    @property
+    def made(self) -> int:
+        """How many were made, stored or not."""
+        return self._log.made
+
+    @property
+    def latencies(self) -> CheckpointLatencies:
+        """How long they took."""
+        return self._log.latencies
+
+    @property
+    def flow(self) -> FlowName:
+        """The flow whose groups these are."""
+        return self._flow
 
     # -- lifecycle ---------------------------------------------------------------------------------
 
@@ -271,13 +289,9 @@ class MirrorCheckpointTask(ScheduledWork):
         self._reader.read(translator, committed)
         # The ends are read after the map, so that they cover every record in it.
         places = self._places.look(self._target, self._rules.partitions_on_target(committed))
-        emit: list[Checkpoint] = []
-        skipped: dict[str, Mapping[TopicPartition, NoCheckpoint]] = {}
-        for group, offsets in committed.items():
-            last = self._log.of_group(group)
-            plan = self._rules.plan(group, offsets, translator.translate, last, places)
-            emit += plan.emit
-            skipped[group] = plan.skipped
+        emit, skipped = plan_checkpoints(
+            self._rules, committed, translator.translate, self._log.of_group, places
+        )
         self._log.append(emit, now_ms)
         self._places.judge(skipped.values())
         self._skipped.report(skipped)
@@ -288,6 +302,7 @@ class MirrorCheckpointTask(ScheduledWork):
     def sync(self) -> SyncReport:
         """Write the offsets of the last checkpoints to the target's groups (KIP-545)."""
         report = self._group_sync.run(self.groups, self._log.by_group(), self._must_not_write)
+        self.last_sync = report
         if report.written:
             reasons = ", ".join(f"{n} {why.name.lower()}" for why, n in report.counts.items())
             log.info(

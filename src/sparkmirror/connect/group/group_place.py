@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 
 from sparkmirror.connect.group.connect_protocol import Assignment
 from sparkmirror.connect.group.member_lease import MemberLease
+from sparkmirror.events import EventKind, event
 from sparkmirror.types import ConnectorTaskId
 from sparkmirror.wire.group_member import GroupSettings
 
@@ -255,7 +256,8 @@ class GroupPlace:
         level = logging.INFO if self._stopping.is_set() else logging.WARNING
         who = f"[{self._group}] {self.own_url}"
         if new.leads and not old.leads:
-            log.info("%s leads, generation %d", who, new.generation)
+            mark = event(EventKind.REBALANCED)
+            log.info("%s leads, generation %d", who, new.generation, extra=mark)
         has_work = old.leads or (old.assignment is not None and bool(old.assignment.tasks))
         if was_sure and not is_sure and has_work and new.generation >= 0:
             log.log(
@@ -268,4 +270,5 @@ class GroupPlace:
         elif old.leads and not new.leads:
             log.log(level, "%s does not lead any more", who)
         elif has_work and new.generation < 0 and not self._stopping.is_set():
-            log.warning("%s has lost its place in the group: its tasks end", who)
+            mark = event(EventKind.REBALANCED)
+            log.warning("%s has lost its place in the group: its tasks end", who, extra=mark)

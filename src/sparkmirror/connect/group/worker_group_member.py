@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.group.group_place import GroupPlace, GroupView
+from sparkmirror.connect.group.member_figures import MemberFigures
 from sparkmirror.connect.group.member_protocols import (
     Describe,
     PlanAssignments,
@@ -88,6 +89,7 @@ class WorkerGroupMember(GroupPlace):
         super().__init__(settings, own_url, client.alias, clock, has_claim)
         self._occupied = occupied
         self._denied = denied
+        self.figures = MemberFigures(clock)
         # Why we are not a member; empty while we are.
         self.last_error = ""
         self._config = replace(
@@ -159,6 +161,7 @@ class WorkerGroupMember(GroupPlace):
             self._lose_place()  # from here on no task has a lease
             if was_member and not self._protocol.has_tasks():
                 self._leave()
+            self.figures.end_rebalance(is_done=False)
             self._calls.close()
 
     def _take_part(self) -> None:
@@ -178,9 +181,11 @@ class WorkerGroupMember(GroupPlace):
         self._rejoin.clear()
         state = self._protocol.describe(self._view.assignment, draining=self._draining.is_set())
         self._claim(state.tasks)
+        self.figures.begin_rebalance()
         call = self._member.begin_join(self._protocol.encode(state))
         self._await("join", call, self._settings.rebalance_seconds + JOIN_EXTRA_SECONDS)
         joined = self._member.end_join(call)
+        self.figures.note_join()
         if joined.leader not in (joined.member, self._view.leader_id):
             # Another worker leads from now on; its URL comes with the assignment.
             self._publish(replace(self._view, leader_id=joined.leader, leader_url="", leads=False))
@@ -203,6 +208,7 @@ class WorkerGroupMember(GroupPlace):
             assignment,
         )
         self._take_place(view, call.sent_at)
+        self.figures.end_rebalance(is_done=True)
 
     def _await(self, what: str, call: PendingRequest, limit: float) -> None:
         """Wait for the other members, which may be dead; heartbeats keep our lease alive."""
@@ -219,6 +225,7 @@ class WorkerGroupMember(GroupPlace):
         response = self._member.heartbeat_beside(call)
         if response is not None:
             sent_at, code = response
+            self.figures.note_heartbeat()
             if code in (0, REBALANCE_IN_PROGRESS):
                 self._renew_lease(sent_at, is_stable=code == 0)
 
@@ -238,6 +245,7 @@ class WorkerGroupMember(GroupPlace):
         """Send a heartbeat; return whether the coordinator accepted it."""
         try:
             self._renew_lease(self._member.heartbeat(), is_stable=True)
+            self.figures.note_heartbeat()
         except RejoinError:
             raise
         except KafkaError as error:

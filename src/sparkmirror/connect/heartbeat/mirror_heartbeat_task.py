@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from functools import partial
 
 from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.keys.connector_keys import HEARTBEAT_KEYS
@@ -52,6 +53,23 @@ def emits(config: HeartbeatConfig) -> bool:
     return config.emit_heartbeats_enabled and config.emit_heartbeats_interval_seconds >= 0
 
 
+def create_heartbeats_topic(target: Admin, config: HeartbeatConfig, *, is_missing: bool) -> None:
+    """Create it, or check the one that is there; `is_missing`: brokers say that it is not.
+
+    Raises:
+        KafkaError: why it cannot be created.
+    """
+    ensure_internal_topic(
+        target,
+        flow_policy(config).heartbeats_topic(),
+        config.heartbeats_topic_replication_factor,
+        REPLICAS_KEY,
+        consequence_without(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, CREATE),
+        is_chosen=REPLICAS_KEY in config.settings,
+        is_missing=is_missing,
+    )
+
+
 class MirrorHeartbeatTask(ScheduledWork):
     """Emits a heartbeat at every interval while it runs; a `TaskWork`.
 
@@ -82,6 +100,10 @@ class MirrorHeartbeatTask(ScheduledWork):
         self._has_topic = False
         self._has_offsets_topic = False
         self.refused = ""
+        self.flow = spec.flow
+        self.made = 0
+        # Of the newest heartbeat that the target has; until then, of the start.
+        self._newest_ms = _now_ms()
 
     @property
     def is_enabled(self) -> bool:
@@ -97,6 +119,11 @@ class MirrorHeartbeatTask(ScheduledWork):
     def blocked(self) -> str:
         """Why no heartbeat can be emitted; empty if only the network prevents it."""
         return self.refused
+
+    @property
+    def age_seconds(self) -> float:
+        """Since the newest heartbeat that the target has; without any: since the start."""
+        return max(0.0, (_now_ms() - self._newest_ms) / 1000)
 
     def connect(self) -> None:
         """Open the admin connection to the target; changes nothing.
@@ -151,15 +178,7 @@ class MirrorHeartbeatTask(ScheduledWork):
         config = self._config
         if self._admin is None:
             self._admin = self._open_admin()
-        ensure_internal_topic(
-            self._admin,
-            self.topic,
-            config.heartbeats_topic_replication_factor,
-            REPLICAS_KEY,
-            consequence_without(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, CREATE),
-            is_chosen=REPLICAS_KEY in config.settings,
-            is_missing=self.topic in missing,
-        )
+        create_heartbeats_topic(self._admin, config, is_missing=self.topic in missing)
         self._has_topic = True
         self._store.prepare(self._admin, config.target_client)
         self._has_offsets_topic = True
@@ -169,16 +188,25 @@ class MirrorHeartbeatTask(ScheduledWork):
         if not self._has_topic or self._writer.waiting >= MOST_WAITING:
             return
         config = self._config
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = _now_ms()
         beat = Heartbeat(config.source_alias, config.target_alias, now_ms)
         self._writer.send(
-            self.topic, 0, [(beat.encode_key(), beat.encode_value(), now_ms)], self._on_stored
+            self.topic,
+            0,
+            [(beat.encode_key(), beat.encode_value(), now_ms)],
+            partial(self._on_stored, now_ms),
         )
+        self.made += 1
 
-    def _on_stored(self, error: KafkaError | None) -> None:
+    def _on_stored(self, emitted_ms: int, error: KafkaError | None) -> None:
         if error is None:
+            self._newest_ms = max(self._newest_ms, emitted_ms)
             self._offsets.note(self._offset_key)
 
     def _commit(self) -> None:
         if self._has_offsets_topic:
             self._offsets.store(self._store.partitions)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -26,6 +26,7 @@ from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.status_publisher import WorkerIdentity
 from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.start_checks import Partners
+from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.connect.storage.all_offsets import AllOffsets
 from sparkmirror.connect.storage.backing_stores import (
     ConfigBackingStore,
@@ -39,6 +40,7 @@ from sparkmirror.connect.storage.status_backing_store import (
 )
 from sparkmirror.connect.storage.storage_topics import configs_topic, statuses_topic
 from sparkmirror.connect.thread_task import ThreadTask
+from sparkmirror.logs.places import place_of
 from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, consequence_without
 from sparkmirror.spark.link.lease import Lender, is_over
 
@@ -78,6 +80,8 @@ class ClusterWorker:
         role = role or Role()
         worker, group = file.worker, file.group
         self.file = file
+        self.spark, self.worker_id = spark, worker_id
+        self.task_starts = StartCounts()
         self._role = role
         self._stop_seconds = worker.task_shutdown_graceful_timeout_ms / 1000
         self.configs = self.make_configs()
@@ -189,4 +193,6 @@ class ClusterWorker:
             lambda wanted: self.connectors.make_work(wanted, self.loop.refresh_soon, lease),
             lambda: not is_over(lease),
             self._stop_seconds,
+            place=place_of(name, configs[min(configs)], min(configs)),
+            starts=self.task_starts,
         )

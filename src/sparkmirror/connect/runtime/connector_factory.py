@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from sparkmirror.config.connector_spec import (
+    NAME,
     AnySpec,
     ConnectorConfig,
     ConnectorSpec,
@@ -29,6 +30,7 @@ from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConne
 from sparkmirror.connect.source.mirror_source_task import MirrorSourceTask, SourceTaskSettings
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.errors import MirrorError
+from sparkmirror.logs.places import at_place, current_place, place_of
 from sparkmirror.mirror.task_configs import assigned_groups, assigned_partitions, connector_settings
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.lease import Lender
@@ -71,12 +73,13 @@ class ConnectorFactory:
 
         Raises KafkaError, and what `make_connector` raises.
         """
-        connector = self._make(props)
-        try:
-            connector.connect()
-        except MirrorError:
-            _close(connector)
-            raise
+        with at_place(place_of(props.get(NAME) or "", props)):
+            connector = self._make(props)
+            try:
+                connector.connect()
+            except MirrorError:
+                _close(connector)
+                raise
         with self._lock:
             self._connected.append((props, connector))
 
@@ -137,7 +140,8 @@ class ConnectorFactory:
                 lease=lease,
             )
         if source := spec.narrowed(SourceConfig):
-            shared = self._shared_settings(settings, source)
+            with at_place(current_place().of_connector):
+                shared = self._shared_settings(settings, source)
 
             def make_runner(name: str, make_message: Callable[[], LinkMessage]) -> TaskRunner:
                 def miss(topics: list[str]) -> None:

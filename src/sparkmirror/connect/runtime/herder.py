@@ -41,6 +41,7 @@ from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.loggers import WorkerLoggers
 from sparkmirror.connect.runtime.worker_connector import PendingRestart
 from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
+from sparkmirror.events import EventKind, event
 from sparkmirror.retry import wait_for
 from sparkmirror.wire.produce.transactional_writer import FencedError
 
@@ -283,14 +284,16 @@ class DistributedHerder(ConnectorChecks):
         config = self._configs.snapshot().connectors[name]
         check_offsets(_kind(config), rows)
         self._offsets.write(name, rows)
-        log.info("connector %s: offsets of %d partitions altered", name, len(rows))
+        mark = event(EventKind.ACTION, connector=name)
+        log.info("connector %s: offsets of %d partitions altered", name, len(rows), extra=mark)
         return "The offsets for this connector have been altered successfully"
 
     def reset_offsets(self, name: str) -> str:
         self._check_leads()
         self._check_stopped(name)
         self._offsets.write(name, [(partition, None) for partition, _ in self._offsets.list(name)])
-        log.info("connector %s: offsets reset", name)
+        mark = event(EventKind.ACTION, connector=name)
+        log.info("connector %s: offsets reset", name, extra=mark)
         return "The offsets for this connector have been reset successfully"
 
     def _check_stopped(self, name: str) -> None:

@@ -43,9 +43,11 @@ from sparkmirror.connect.runtime.worker_connector import (
     PendingRestart,
     WorkerConnector,
 )
+from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.connect.storage.backing_stores import Stores
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.errors import MirrorError
+from sparkmirror.events import EventKind, about_connector
 from sparkmirror.types import ConnectorTaskId
 
 log = logging.getLogger(__name__)
@@ -84,15 +86,12 @@ class HerderLoop:
         """
         self.last_turn = time.monotonic()
         self._stores = stores
-        self._configs = stores.configs
-        self._group = stores.group
-        self._identity = identity
-        self._factory = factory
-        self._spark = spark
-        self._watch = SparkWatch(spark)
+        self._configs, self._group = stores.configs, stores.group
+        self._identity, self._factory = identity, factory
+        self.connector_starts = StartCounts()
+        self._spark, self._watch = spark, SparkWatch(spark)
         self._release_spark = release_spark or spark.close_if_elsewhere
-        self._stop_seconds = stop_seconds
-        self._flow = flow
+        self._stop_seconds, self._flow = stop_seconds, flow
         self._tenure = Continuity(lambda: stores.group.tenure)
         self._membership = Continuity(lambda: stores.group.membership)
         self._wake = threading.Event()
@@ -240,8 +239,7 @@ class HerderLoop:
             self._wake.set()
         if not restart.connector:
             return True
-        connector = self.connector(name)
-        return connector is not None and connector.restart(restart)
+        return (connector := self.connector(name)) is not None and connector.restart(restart)
 
     def refresh_soon(self, name: str, topics: list[str]) -> None:
         """A task here cannot find topics: make the leader look for them."""
@@ -327,6 +325,7 @@ class HerderLoop:
             lambda: self._has_tasks(name),
             self._stop_seconds,
             self._label(name),
+            self.connector_starts,
         )
         connector.want(desired)
         with self._lock:
@@ -396,5 +395,6 @@ class HerderLoop:
             found = [self._tasks.restart(ConnectorTaskId(name, number)) for number in restart.tasks]
             restart.is_missed = not all(found)
             if any(found):
-                log.info("connector %s: restart of %s", self._label(name), restart)
+                text, mark = "connector %s: restart of %s", about_connector(EventKind.ACTION, name)
+                log.info(text, self._label(name), restart, extra=mark)
             restart.done.set()

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from sparkmirror.errors import MirrorError, StoppingError
+from sparkmirror.events import EventKind, event
 from sparkmirror.spark.link.server import LinkServer
 from sparkmirror.spark.session import LOCAL, MASTER, SparkEngine
 
@@ -71,15 +72,20 @@ class Worker:
         return start is not None and start.started is not None
 
     @property
+    def engine(self) -> SparkEngine | None:
+        """The session, while Spark is up."""
+        start = self._start
+        started = None if start is None else start.started
+        return None if started is None else started[0]
+
+    @property
     def slots(self) -> int:
         """How many tasks there is room for now. On a cluster the executors provide the slots."""
         if self._is_local:
             return self._slots
-        start = self._start
-        started = None if start is None else start.started
-        if started is None:
+        engine = self.engine
+        if engine is None:
             return 0
-        engine = started[0]
         return self._slots if engine.has_dynamic_executors else engine.slots
 
     def give_up_start(self) -> None:
@@ -114,7 +120,8 @@ class Worker:
         engine = SparkEngine(self._settings, self._slots)
         links = LinkServer(*engine.link_address)
         engine.warm_up()
-        log.info("Spark %s is up after %.1f s", engine.master, time.monotonic() - began)
+        mark, seconds = event(EventKind.STARTED), time.monotonic() - began
+        log.info("Spark %s is up after %.1f s", engine.master, seconds, extra=mark)
         return engine, links
 
 

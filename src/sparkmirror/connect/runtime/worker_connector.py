@@ -17,9 +17,12 @@ from sparkmirror.config.masking import forget_owner, mask, owned_by
 from sparkmirror.connect.connector import Connector, StateAndTrace
 from sparkmirror.connect.entities import ConnectorProps, State, TargetState
 from sparkmirror.connect.runtime.status_publisher import ConnectorStatuses
+from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import ConnectorEvent, connector_states
 from sparkmirror.errors import MirrorError
+from sparkmirror.events import EventKind, about_connector
+from sparkmirror.logs.places import enter_place, place_of
 from sparkmirror.mirror.task_configs import complete_settings, partitions_move
 
 log = logging.getLogger(__name__)
@@ -85,30 +88,26 @@ class WorkerConnector:
         has_tasks: Callable[[], bool],
         stop_seconds: float,
         label: str = "",
+        starts: StartCounts | None = None,
     ) -> None:
         """`label`: its name in the log."""
         self.name = name
         self._label = label or name
         self.connector: Connector | None = None
-        self._make = make
-        self._statuses = statuses
-        self._leads = leads
-        self._has_tasks = has_tasks
-        self._stop_seconds = stop_seconds
-        self._lock = threading.Lock()
+        self._make, self._statuses = make, statuses
+        self._leads, self._has_tasks = leads, has_tasks
+        self._stop_seconds, self._lock = stop_seconds, threading.Lock()
         self._desired: ConnectorTarget | None = None
         self._restarts: list[PendingRestart] = []
-        self._is_leaving = False
-        self._has_ended = False
-        self._is_active = False
-        self._is_starting = False
+        self._is_leaving = self._has_ended = False
+        self._is_active = self._is_starting = False
         self._wake = threading.Event()
         self._seen: ConnectorTarget | None = None
         self._config: ConnectorProps | None = None
         self._states = connector_states()
         # Whether statuses remain of an earlier connector of this name, which was deleted.
         self._must_forget = False
-        self._failures = StartFailures()
+        self._failures = StartFailures(starts)
         self._thread = threading.Thread(target=self._run, name=f"connector {name}", daemon=True)
 
     # -- for any thread ----------------------------------------------------------------------------
@@ -209,6 +208,7 @@ class WorkerConnector:
             return self._remove()
         if self._must_forget and not self._try_to_store(self._forget):
             return True
+        enter_place(place_of(self.name, desired.config))
         if desired is not self._seen:
             self._log_change(desired)
             self._seen = desired
@@ -219,7 +219,8 @@ class WorkerConnector:
         except (Exception, SystemExit) as error:  # noqa: BLE001
             self._failures.failed(error)
             self._states.fire(ConnectorEvent.START_FAILED)
-            log.error("connector %s failed: %s", self._label, error)  # noqa: TRY400
+            mark = about_connector(EventKind.FAILED, self.name, self._label)
+            log.error("connector %s failed: %s", self._label, error, extra=mark)  # noqa: TRY400
         self._finish(restarts, self._failures.trace)
         self._try_to_store(lambda: self._publish(desired))
         return True
@@ -228,11 +229,14 @@ class WorkerConnector:
         """Log what a user has changed; of settings only the names, because values may be secret."""
         seen = self._seen
         if desired.state is not (TargetState.STARTED if seen is None else seen.state):
-            log.info("connector %s: %s", self._label, ASKED[desired.state])
+            mark = about_connector(EventKind.ACTION, self.name, self._label)
+            log.info("connector %s: %s", self._label, ASKED[desired.state], extra=mark)
         if seen is not None and desired.config != seen.config:
             keys = seen.config.keys() | desired.config.keys()
             changed = [key for key in keys if seen.config.get(key) != desired.config.get(key)]
-            log.info("connector %s: settings changed: %s", self._label, ", ".join(sorted(changed)))
+            mark = about_connector(EventKind.ACTION, self.name)
+            names = ", ".join(sorted(changed))
+            log.info("connector %s: settings changed: %s", self._label, names, extra=mark)
 
     def _apply_target(self, desired: ConnectorTarget, restarts: Sequence[PendingRestart]) -> None:
         has_changed = desired.config != self._config
@@ -252,7 +256,8 @@ class WorkerConnector:
 
     def _restart(self, restart: PendingRestart) -> None:
         """Refresh a running connector; if that fails, it keeps running and retries by itself."""
-        log.info("connector %s: restart of %s", self._label, restart)
+        mark = about_connector(EventKind.ACTION, self.name, self._label)
+        log.info("connector %s: restart of %s", self._label, restart, extra=mark)
         with_tasks = bool(restart.tasks)
         event = ConnectorEvent.RESTART_WITH_TASKS if with_tasks else ConnectorEvent.RESTART
         self._states.fire(event)
@@ -268,8 +273,7 @@ class WorkerConnector:
         self._config = desired.config
         with owned_by(self):
             connector = self._make(desired.config)
-        self._is_active = True
-        self._is_starting = True
+        self._is_active = self._is_starting = True
         try:
             connector.connect()
             # Connecting may take long: another worker may lead by now.
@@ -277,7 +281,9 @@ class WorkerConnector:
                 connector.start(self)
                 self.connector = connector
                 self._states.fire(ConnectorEvent.STARTED)
-                log.info("connector %s started", self._label)
+                self._failures.counts.succeeded()
+                mark = about_connector(EventKind.STARTED, self.name, self._label)
+                log.info("connector %s started", self._label, extra=mark)
         finally:
             self._is_starting = False
             if self.connector is not connector:
@@ -373,7 +379,8 @@ class WorkerConnector:
         self._must_forget = True
         if self._has_tasks() or not self._try_to_store(self._forget):
             return True
-        log.info("connector %s deleted", self._label)
+        mark = about_connector(EventKind.STOPPED, self.name, self._label)
+        log.info("connector %s deleted", self._label, extra=mark)
         with self._lock:
             self._has_ended = self._desired is None
             return not self._has_ended

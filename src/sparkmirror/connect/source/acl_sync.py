@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import DeniedError, KafkaError, describe_error
+from sparkmirror.events import EventKind, event
 from sparkmirror.mirror.acls import (
     WILDCARD,
     AclBinding,
@@ -85,7 +86,8 @@ class AclSync:
         outcomes = self._target.create_acls(_rule(binding) for binding in plan.create)
         for rule, error in outcomes.items():
             if error is None:
-                log.info("[%s] created an ACL: %s", self._flow, _shown(_binding(rule)))
+                shown, mark = _shown(_binding(rule)), event(EventKind.SYNCED, flow=self._flow)
+                log.info("[%s] created an ACL: %s", self._flow, shown, extra=mark)
             else:
                 errors[str(rule)] = describe_error(error, f"not created: {_shown(_binding(rule))}")
         self._complaints.report(errors)
@@ -113,6 +115,28 @@ class AclSync:
             f"the ACL of '{binding.principal}' for all topics of '{self._flow.source}' becomes "
             f"{becomes}; as in MirrorMaker 2"
         )
+
+
+def missing_acls(
+    policy: ReplicationPolicy,
+    should_replicate_topic: Callable[[str], bool],
+    source_alias: str,
+    admins: tuple[Admin, Admin],
+) -> dict[str, list[str]]:
+    """What the target (the second admin) lacks, in words, by remote topic; nothing is changed.
+
+    Empty where a cluster has no authorizer. Raises KafkaError.
+    """
+    source, target = admins
+    found = _describe(source, DESCRIBE)
+    existing = None if found is None else _describe(target, DESCRIBE)
+    if found is None or existing is None:
+        return {}
+    plan = plan_acls(found, should_replicate_topic, policy, source_alias, existing=existing)
+    missing: dict[str, list[str]] = {}
+    for binding in plan.create:
+        missing.setdefault(binding.resource_name, []).append(_shown(binding))
+    return missing
 
 
 def _describe(admin: Admin, operation: Operation) -> list[AclBinding] | None:

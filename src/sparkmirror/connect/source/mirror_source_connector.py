@@ -30,7 +30,8 @@ from sparkmirror.connect.source.stale_positions import StalePositions
 from sparkmirror.connect.source.start_report import StartReport
 from sparkmirror.connect.source.topic_config_sync import ConfigSync
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
-from sparkmirror.errors import MirrorError
+from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.events import EventKind, event
 from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
 from sparkmirror.mirror.config_sync import topics_to_sync
 from sparkmirror.mirror.filters import make_config_property_filter, make_topic_filter
@@ -203,7 +204,10 @@ class MirrorSourceConnector:
 
     def refresh_soon(self, topics: Sequence[str]) -> None:
         """A task cannot find target topics: they were deleted."""
-        log.warning("[%s] missing on the target: %s", self.spec.flow, some_names(topics))
+        mark = event(EventKind.GONE, flow=self.spec.flow, cluster=self.config.target_alias)
+        log.warning(
+            "[%s] missing on the target: %s", self.spec.flow, some_names(topics), extra=mark
+        )
         self._misses_topics.set()
 
     def _schedule(self) -> None:
@@ -280,6 +284,31 @@ class MirrorSourceConnector:
 
     def look(self) -> None:
         """List both clusters' topics, create and grow remote topics, assign partitions to tasks."""
+        source, copyable = self._bring_up()
+        self._report_starts(copyable, source)
+        self._assign(copyable)
+
+    def rehearse(self, *admins: Admin) -> None:
+        """All changes of a start, over connections that write nothing (`sparkmirror plan`).
+
+        `admins` are of the source, the target, and the cluster of the records if that is another.
+
+        Raises:
+            KafkaError: a cluster cannot be asked.
+        """
+        self._use(*admins)
+        try:
+            self._create_internal_topics()
+        except KafkaError as error:
+            log.warning("[%s] %s", self.spec.flow, error)
+        self._bring_up()
+        if self.config.sync_topic_acls_enabled:
+            self._acl_sync.sync()
+        if self.config.sync_topic_configs_enabled:
+            self._config_sync.sync(self._remotes)
+
+    def _bring_up(self) -> tuple[Mapping[str, TopicView], list[TopicPartition]]:
+        """Create and grow remote topics; the topics to copy, and what has its place there."""
         shown = self._missing_topics.complete(self._source.list_topics())
         if self._missing_topics.is_waiting:
             self._misses_topics.set()
@@ -294,9 +323,7 @@ class MirrorSourceConnector:
             self._misses_topics.set()
         self._remotes = topics_to_sync(counts, target, self._policy, self.config.source_alias)
         self._ask_for_remotes()
-        copyable = self._copyable(counts, target)
-        self._report_starts(copyable, source)
-        self._assign(copyable)
+        return source, self._copyable(counts, target)
 
     def refused_starts(self) -> list[str]:
         """Before `start`: partitions without a stored position to resume at; changes nothing."""
@@ -325,6 +352,7 @@ class MirrorSourceConnector:
                 self.spec.flow,
                 self.config.source_alias,
                 some_names(topics),
+                extra=event(EventKind.GONE, flow=self.spec.flow, cluster=self.config.source_alias),
             )
 
     def _wants(self, topic: str) -> bool:
@@ -364,6 +392,7 @@ class MirrorSourceConnector:
             has_changed = self._assignment != before
         if has_changed:
             counts = sum(map(len, self._assignment)), len(self._assignment)
-            log.info("[%s] %d partitions in %d tasks", self.spec.flow, *counts)
+            mark = event(EventKind.REBALANCED, flow=self.spec.flow, connector=self.spec.name)
+            log.info("[%s] %d partitions in %d tasks", self.spec.flow, *counts, extra=mark)
         if self._context is not None:
             self._context.request_task_reconfiguration()

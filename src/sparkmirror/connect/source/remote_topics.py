@@ -15,6 +15,7 @@ from sparkmirror.connect.source.accepted_settings import AcceptedSettings
 from sparkmirror.connect.source.topic_config_sync import config_entries
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import BrokerError, describe_error
+from sparkmirror.events import EventKind, event
 from sparkmirror.mirror.config_sync import AlterOperation
 from sparkmirror.mirror.filters import ConfigPropertyFilter
 from sparkmirror.mirror.permissions import (
@@ -67,7 +68,7 @@ class RemoteTopics:
         self._source = source
         self._target = target
         self._accepted = accepted
-        self._complaints = WarnOnce(self._name)
+        self._complaints = WarnOnce(self._name, EventKind.BLOCKED)
         # Topics that brokers were asked to create, until they have the wanted settings.
         self._unsettled: dict[str, NewTopic] = {}
         # Why some topics are not copied: no usable remote topic; empty if all are.
@@ -161,7 +162,9 @@ class RemoteTopics:
         failed = self._put_settings(there.values())
         for remote in there.keys() - failed.keys():
             del self._unsettled[remote]
-            log.warning(CREATED_BY_BROKERS, self._name, remote, self._config.target_alias)
+            alias = self._config.target_alias
+            mark = self._mark(EventKind.CREATED, remote)
+            log.warning(CREATED_BY_BROKERS, self._name, remote, alias, extra=mark)
         for remote, error in failed.items():
             wrong[remote] = f"brokers created '{remote}', but it is not used yet: {error}"
         is_any_missing = len(self._unsettled) > len(failed)
@@ -210,11 +213,18 @@ class RemoteTopics:
         for remote, error in self._target.create_partitions(counts).items():
             if error is None:
                 grown[remote] = counts[remote]
-                log.info("[%s] '%s' has %d partitions now", self._name, remote, grown[remote])
+                text, mark = "[%s] '%s' has %d partitions now", self._mark(EventKind.GREW, remote)
+                log.info(text, self._name, remote, grown[remote], extra=mark)
             else:
                 otherwise = "the new partitions are not copied until it works"
                 wrong[remote] = _describe(error, ResourceKind.REMOTE, ALTER, otherwise)
         return grown
+
+    def _mark(self, kind: EventKind, remote: str) -> Mapping[str, object]:
+        flow = self._config.flow
+        return event(
+            kind, flow=flow, connector=self._config.name, topic=remote, cluster=flow.target
+        )
 
 
 def _settings_of(topic: NewTopic) -> list[tuple[str, int, str]]:

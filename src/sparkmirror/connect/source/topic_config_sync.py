@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from sparkmirror.connect.source.accepted_settings import AcceptedSettings
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import BrokerError, describe_error
+from sparkmirror.events import EventKind, event
 from sparkmirror.mirror.config_sync import (
     AlterConfig,
     AlterOperation,
@@ -84,7 +85,8 @@ class ConfigSync:
         again: dict[str, Changes] = {}
         for remote, error in outcomes.items():
             if error is None:
-                log.info("[%s] '%s': %s", self._name, remote, _shown(changes[remote]))
+                mark = event(EventKind.SYNCED, flow=self._name, topic=remote)
+                log.info("[%s] '%s': %s", self._name, remote, _shown(changes[remote]), extra=mark)
             elif self._accepted.learn(remote, _values(changes[remote]), error):
                 again[remote] = planned[remote]
             else:

@@ -28,6 +28,7 @@ from sparkmirror.errors import (
     TransportError,
     describe_error,
 )
+from sparkmirror.logs.places import carried
 from sparkmirror.spark.link.lease import Lender, for_ever, is_over
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
@@ -98,7 +99,9 @@ class RecordProducer:
         self._ended: KafkaError | None = None
         self._closing = threading.Event()
         self._waker: socket.socket | None = None
-        self._thread = threading.Thread(target=self._run, name=f"writer {name}", daemon=True)
+        self._thread = threading.Thread(
+            target=carried(self._run), name=f"writer {name}", daemon=True
+        )
 
     def start(self) -> None:
         """Start the thread, which connects when there are records to write."""

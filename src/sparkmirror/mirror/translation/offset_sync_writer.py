@@ -31,7 +31,7 @@ MAX_IN_FLIGHT = 10
 _NONE = -1
 
 
-class PartitionState:
+class PartitionSyncState:
     """Decides for one partition whether a copied record needs a sync."""
 
     __slots__ = (
@@ -146,7 +146,7 @@ class OffsetSyncWriter:
         self._offset_lag_max = offset_lag_max
         self._max_in_flight = max_in_flight
         self._in_flight = 0
-        self._states: dict[TopicPartition, PartitionState] = {}
+        self._states: dict[TopicPartition, PartitionSyncState] = {}
         self._delayed: dict[TopicPartition, OffsetPair] = {}
         self._pending: dict[TopicPartition, list[OffsetPair]] = {}
 
@@ -199,10 +199,10 @@ class OffsetSyncWriter:
         self._delayed.pop(tp, None)
         self._pending.pop(tp, None)
 
-    def _state(self, tp: TopicPartition) -> PartitionState:
+    def _state(self, tp: TopicPartition) -> PartitionSyncState:
         state = self._states.get(tp)
         if state is None:
-            state = self._states[tp] = PartitionState(self._offset_lag_max)
+            state = self._states[tp] = PartitionSyncState(self._offset_lag_max)
         return state
 
     def _queue(

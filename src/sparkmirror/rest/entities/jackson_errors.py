@@ -39,7 +39,7 @@ _NAMES = {"{": "Object", "[": "Array"}
 Path = tuple[str | int, ...]
 
 
-class Event(NamedTuple):
+class ParseEvent(NamedTuple):
     """A value begins (`opens`), or an object or array ends; `at` is its first or next byte."""
 
     path: Path
@@ -74,7 +74,7 @@ class Scanner:
         self._open: list[tuple[str, int]] = []  # bracket and its place
         self._path: list[str | int] = []
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[ParseEvent]:
         """The beginnings of all values and the ends of objects and arrays, in text order."""
         self._skip_blanks()
         yield from self._begin_value()
@@ -93,11 +93,11 @@ class Scanner:
             pass
         return start if char else None
 
-    def _next_in(self, bracket: str) -> Iterator[Event]:
+    def _next_in(self, bracket: str) -> Iterator[ParseEvent]:
         self._skip_blanks(closing=True)
         if self._peek() in ("}", "]"):
             self._close()
-            yield Event(tuple(self._path), self._at, opens=False)
+            yield ParseEvent(tuple(self._path), self._at, opens=False)
             return
         first = self._is_first()
         if not first:
@@ -126,16 +126,16 @@ class Scanner:
         self._skip_blanks()
         return name
 
-    def _begin_value(self) -> Iterator[Event]:
+    def _begin_value(self) -> Iterator[ParseEvent]:
         char = self._peek()
         if char in ("{", "[", '"') and char:
-            yield Event(tuple(self._path), self._at, opens=True)
+            yield ParseEvent(tuple(self._path), self._at, opens=True)
             self._begin_long(char)
         else:
             # Jackson reads a whole number or word before it checks its type.
             start = self._at
             self._begin_short(char)
-            yield Event(tuple(self._path), start, opens=True)
+            yield ParseEvent(tuple(self._path), start, opens=True)
 
     def _begin_long(self, char: str) -> None:
         if char == '"':

@@ -30,6 +30,8 @@ class AssignedPartitions:
         self.by_target: dict[TopicPartition, CopyPartition] = {}
         # Revoked, and not yet finished.
         self.leaving: set[TopicPartition] = set()
+        # Finished since the last report to the worker.
+        self.left: list[CopyPartition] = []
 
     def add(self, partition: CopyPartition) -> None:
         """Add one."""
@@ -38,6 +40,7 @@ class AssignedPartitions:
     def remove(self, partition: CopyPartition) -> None:
         """Remove one."""
         del self.by_source[partition.source], self.by_target[partition.target]
+        self.left.append(partition)
 
 
 class PartitionAssigner:

@@ -13,6 +13,7 @@ task is raised out of `run`.
 from __future__ import annotations
 
 import logging
+from dataclasses import astuple
 from time import sleep
 
 from sparkmirror.batches.forward import OutgoingBatch, Reason, plan
@@ -25,12 +26,14 @@ from sparkmirror.spark.copy.copy_partition import (
 )
 from sparkmirror.spark.copy.damage import Damages, check_progress
 from sparkmirror.spark.copy.delivery import DeliveryTimeout
+from sparkmirror.spark.copy.figures_report import FiguresReport
 from sparkmirror.spark.copy.joiner import Joiner
 from sparkmirror.spark.copy.log_changes import LogChanges
 from sparkmirror.spark.copy.partition_problems import MissingTargets, PartitionProblems
 from sparkmirror.spark.copy.positions_writer import PositionsWriter
 from sparkmirror.spark.copy.rejections import TOO_LARGE, Rejections
 from sparkmirror.spark.copy.session_marks import SessionMarks
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.offsets.offset_committer import OffsetCommitter
 from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
 from sparkmirror.spark.offsets.positions import Positions
@@ -85,6 +88,13 @@ class CopyLoop:
             max_in_flight=connector.producer.max_in_flight,
             connections=TARGET_CONNECTIONS,
             join=Joiner(partitions.by_target, loop.clock, self.metrics.slow),
+        )
+        self.figures = FiguresReport(
+            partitions,
+            self.problems,
+            self._producer.accumulator,
+            self.metrics.histogram,
+            self.metrics.slow,
         )
         self._positions = Positions(
             connector.name,
@@ -184,6 +194,16 @@ class CopyLoop:
         if self._positions_writer is not None:
             self._positions_writer.close()
 
+    def client_figures(self) -> LinkMessage:
+        """Of the clients, for metrics: traffic, records on their way, times to store positions."""
+        return {
+            "source": list(self._source.traffic),
+            "target": list(self._target.traffic),
+            "pending": self.metrics.pending,
+            "room": self._room(),
+            "commit_ms": astuple(self._committer.times.window()),
+        }
+
     @property
     def is_clean(self) -> bool:
         """True when everything fetched is stored and committed."""
@@ -207,10 +227,13 @@ class CopyLoop:
 
     def request_take(self) -> bool:
         """False while enough bytes wait for the target."""
+        return self._grant(self._room() > 0 and not self._holding)
+
+    def _room(self) -> int:
+        """Bytes that may still wait for the target; negative when there are more already."""
         excused = min(self._producer.accumulator.blocked_bytes, BLOCKED_BYTES)
         waiting = self._producer.accumulator.waiting_bytes - excused
-        most = max(WAITING_BYTES, self._producer.wanted_bytes)
-        return self._grant(waiting < most and not self._holding)
+        return max(WAITING_BYTES, self._producer.wanted_bytes) - waiting
 
     def _grant(self, allowed: bool) -> bool:
         """Remember what was not granted; `turn` grants it as soon as possible."""
@@ -235,7 +258,10 @@ class CopyLoop:
         except BatchError as error:
             return Taken(self._damages.stand(partition, records.next_offset, error))
         if planned.batches:
-            batches = partition.to_send(planned.batches, records.buffer, self)
+            found, before = planned.batches, partition.pending_records
+            self.metrics.histogram.count_fetched(partition.counts, found[0], found[-1])
+            batches = partition.to_send(found, records.buffer, self)
+            self.metrics.polled += partition.pending_records - before
             self._producer.append(partition.target, batches)
         return Taken(planned.next_offset, planned.leader_epoch)
 
@@ -267,7 +293,7 @@ class CopyLoop:
     def on_stored(self, tp: TopicPartition, batch: ProducerBatch[OutgoingBatch]) -> None:
         """The target has it."""
         stored, partition = batch.payload, self._partitions.by_target[tp]
-        self.metrics.count(stored)
+        self.metrics.count(partition, stored)
         if partition.settle(stored):
             partition.copied_to = stored.last_offset + 1
             if batch.offset >= 0:

@@ -9,6 +9,8 @@ from collections import Counter
 
 from sparkmirror.batches.forward import OutgoingBatch, Reason
 from sparkmirror.spark.copy.assigned_partitions import AssignedPartitions
+from sparkmirror.spark.copy.copy_counts import LatencyHistogram
+from sparkmirror.spark.copy.copy_partition import CopyPartition
 from sparkmirror.spark.copy.partition_problems import PartitionProblems
 from sparkmirror.wire.fetch.fetcher import Fetcher
 
@@ -24,18 +26,27 @@ class CopyMetrics:
         self._fetcher = fetcher
         # Batches that were not just passed through.
         self.slow: Counter[Reason] = Counter()
+        self.histogram = LatencyHistogram()
         self.records = 0
         self.bytes = 0
+        # Fetched and handed to the producer.
+        self.polled = 0
 
-    def count(self, batch: OutgoingBatch) -> None:
+    def count(self, partition: CopyPartition, batch: OutgoingBatch) -> None:
         """The target has it."""
         self.records += batch.count
         self.bytes += batch.size
+        self.histogram.count_stored(partition.counts, batch)
 
     @property
     def partitions(self) -> int:
         """How many are being copied."""
         return len(self._partitions.by_source)
+
+    @property
+    def pending(self) -> int:
+        """Records fetched that the target has not acknowledged."""
+        return sum(each.pending_records for each in self._partitions.by_source.values())
 
     def behind(self) -> int | None:
         """Records still to copy; None while the end of a partition's log is not known.

@@ -6,7 +6,7 @@ Runs on: executor. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sparkmirror.batches.codecs import Codec
@@ -16,6 +16,7 @@ from sparkmirror.config.keys.client_keys import BY_DURATION
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.errors import DataLossError
 from sparkmirror.mirror.positions.provenance import Provenance
+from sparkmirror.spark.copy.copy_counts import CopyCounts
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.fetch.fetch_session import FetchPartition
 from sparkmirror.wire.fetch.offset_fetcher import Range
@@ -45,6 +46,7 @@ class CopyPartition:
     is_marked: bool = False
     # What the fetcher knows of the source's log.
     fetched: FetchPartition | None = None
+    counts: CopyCounts = field(default_factory=CopyCounts)
 
     def provenance(self, last_offset: int) -> Provenance:
         """What is stored beside a position: which log it is of."""
@@ -57,6 +59,7 @@ class CopyPartition:
         """Records in flight come from a log that no longer exists."""
         self.outdated_records = self.pending_records
         self.copied_to = self.target_offset = None
+        self.counts.newest_ms = -1
 
     def limit_batches(self, most_bytes: int) -> None:
         """The target accepts no batch larger than this: split and merge accordingly from now on."""

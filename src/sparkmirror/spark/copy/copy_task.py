@@ -25,6 +25,7 @@ from sparkmirror.spark.link.client import LinkClient, open_link
 from sparkmirror.spark.link.files import FILES, provide_files
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.lease import LEASE, Lease
+from sparkmirror.spark.link.task_log import encode_log
 from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.task_config import decode_assigned, parse_start
 from sparkmirror.types import TopicPartition
@@ -49,8 +50,7 @@ class LinkLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Called by logging."""
-        text = mask(record.getMessage())
-        self._link.send({"type": "log", "level": record.levelno, "text": text})
+        self._link.send(encode_log(record))
 
 
 def run_copy_task(tokens: Iterator[TaskToken]) -> Iterator[str]:
@@ -115,6 +115,7 @@ class CopyTask:
         signal.signal(signal.SIGHUP, self._on_hangup)
         try:
             self._copy.run()
+            self._link.send(self._copy.figures.take())
             self._link.send(self._numbers() | {"clean": self._copy.is_clean})
         finally:
             signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -173,6 +174,7 @@ class CopyTask:
         self._copy.log_problems()
         self._link.send(self._lease.question())
         self._link.send(self._numbers())
+        self._link.send(self._copy.figures.take())
         self._loop.call_later(NUMBERS_SECONDS, self._report)
 
     def _numbers(self) -> LinkMessage:
@@ -184,6 +186,7 @@ class CopyTask:
             "partitions": copy.metrics.partitions,
             "records": copy.metrics.records,
             "bytes": copy.metrics.bytes,
+            "polled_records": copy.metrics.polled,
             "behind": copy.metrics.behind(),
             "lost_records": copy.lost_records,
             "skipped_records": copy.skipped_records,
@@ -192,6 +195,7 @@ class CopyTask:
             "problems": {str(tp): problem.text for tp, problem in problems},
             "missing_topics": copy.missing.take(),
             "active_topics": copy.metrics.take_active_topics(),
+            "clients": copy.client_figures(),
             "cpu_seconds": time.process_time(),
             "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }

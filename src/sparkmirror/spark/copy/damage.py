@@ -8,13 +8,14 @@ With errors.tolerance=all they are skipped and logged.
 from __future__ import annotations
 
 import logging
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import NamedTuple
 
 from sparkmirror.batches.forward import ForwardRules, Plan, Reason, plan
 from sparkmirror.batches.header import LENGTH, MAGIC_AT, PREFIX_BYTES, check_header, read_header
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.errors import BatchError, KafkaError
+from sparkmirror.events import EventKind, event
 from sparkmirror.spark.copy.copy_partition import CopyPartition
 from sparkmirror.spark.copy.partition_problems import PartitionProblems
 from sparkmirror.wire.fetch.fetcher import Fetcher, Records
@@ -132,7 +133,7 @@ class Damages:
         partition.damaged += 1
         text = self._text(partition, next_offset, error)
         if partition.damaged == RETRIES + 1:
-            log.error("%s", text)
+            log.error("%s", text, extra=_about(EventKind.STUCK, partition, key="damage"))
         source = partition.source
         self._problems.note(source, KafkaError(text))
         self._fetcher.pause(source)
@@ -168,6 +169,7 @@ class Damages:
     ) -> None:
         count = after - records.next_offset
         self.skipped_records += count
+        partition.counts.skipped_records += count
         partition.damaged = 0
         self._problems.pop(partition.source, None)
         log.warning(
@@ -179,11 +181,18 @@ class Damages:
             self._alias,
             count,
             found.error,
+            extra=_about(EventKind.SKIPPED, partition),
         )
 
     def _recover(self, partition: CopyPartition) -> None:
         if partition.damaged > RETRIES:
-            log.info("%s on '%s' can be read again", partition.source, self._alias)
+            # A warning, like the line that it revokes: tasks send nothing below that.
+            log.warning(
+                "%s on '%s' can be read again",
+                partition.source,
+                self._alias,
+                extra=_about(EventKind.RECOVERED, partition, key="damage"),
+            )
         partition.damaged = 0
         self._problems.pop(partition.source, None)
 
@@ -196,6 +205,12 @@ class Damages:
             f"offset {next_offset}, the others continue. Let a replica lead whose copy is whole, "
             f"{NOT_SKIPPED if self._skips else SKIPPING}, or move the connector's offset past it"
         )
+
+
+def _about(kind: EventKind, partition: CopyPartition, key: str = "") -> Mapping[str, object]:
+    topic, at = partition.source
+    ends = kind is EventKind.RECOVERED
+    return event(kind, topic=topic, partition=at, key=key and f"{key} {topic}-{at}", ends=ends)
 
 
 def _offset_after(records: Records, found: DamagedBatch) -> int | None:

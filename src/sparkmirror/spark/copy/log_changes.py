@@ -8,10 +8,11 @@ of records that were never copied.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.errors import DataLossError
+from sparkmirror.events import EventKind, event
 from sparkmirror.spark.copy.copy_partition import CopyPartition, choose_offset
 from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
 from sparkmirror.spark.offsets.positions import Positions
@@ -46,8 +47,10 @@ class LogChanges:
         """
         choice = choose_offset(partition.source, position, log_range, self._reset)
         self.lost_records += choice.lost_records
+        partition.counts.lost_records += choice.lost_records
         if choice.warning:
-            log.warning("%s", choice.warning)
+            kind = EventKind.LOST if choice.lost_records else EventKind.RECREATED
+            log.warning("%s", choice.warning, extra=_about(kind, partition.source))
         has_moved = position is not None and choice.next_offset != position
         if choice.is_of_now or has_moved:
             self._store(partition, choice.next_offset)
@@ -75,7 +78,12 @@ class LogChanges:
                 f"{text}. auto.offset.reset=none forbids continuing; set it to earliest or latest "
                 f"to continue at offset {next_offset}, or reset the connector's offsets"
             )
-        log.warning("%s. Copying continues at source offset %d", text, next_offset)
+        log.warning(
+            "%s. Copying continues at source offset %d",
+            text,
+            next_offset,
+            extra=_about(EventKind.RECREATED, partition.source),
+        )
         self._store(partition, next_offset)
 
     def recreate(self, partition: CopyPartition) -> None:
@@ -91,6 +99,7 @@ class LogChanges:
             "the target keeps the old records too",
             tp,
             self._alias,
+            extra=_about(EventKind.RECREATED, tp),
         )
         self._positions.restarted(tp)
         self._emitter.restarted(tp)
@@ -100,3 +109,7 @@ class LogChanges:
         partition.disown_pending()
         self._positions.moved(partition.source, next_offset - 1)
         self._commit()
+
+
+def _about(kind: EventKind, tp: TopicPartition) -> Mapping[str, object]:
+    return event(kind, topic=tp.topic, partition=tp.partition)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkmirror.errors import BrokerError, KafkaError, TransportError, describe_error
+from sparkmirror.events import EventKind, event
 from sparkmirror.mirror.permissions import READ, WRITE, Feature, ResourceKind, consequence_without
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.net.outages import SilentError
@@ -28,6 +29,8 @@ MOST_LINES = 5
 MORE_SECONDS = 10.0
 # A missing topic is reported to the worker this often.
 MISSING_SECONDS = 5.0
+# The key of the events of partitions that wait: of one task, all end together.
+WAITING = "waiting"
 
 
 # What happens while a permission is missing for a topic on either side, or for the offsets topic.
@@ -98,6 +101,13 @@ class PartitionProblems(dict[TopicPartition, Problem]):
         known.is_of_connection = isinstance(error, TransportError)
         known.silence = error if isinstance(error, SilentError) else None
 
+    def lasting(self, tp: TopicPartition) -> str:
+        """Why `tp` waits, "" if it does not, or as it may pass within moments."""
+        found = self.get(tp)
+        if found is None or self._clock() - found.worth_a_line_since < PASSING_SECONDS:
+            return ""
+        return found.text
+
     def seconds(self, tp: TopicPartition) -> float:
         """How long `tp` has been waiting."""
         return self._clock() - self[tp].since
@@ -126,13 +136,15 @@ class PartitionProblems(dict[TopicPartition, Problem]):
         new = self._log_silent(new)
         alone = dict(list(new.items())[: max(0, MOST_LINES - self._lines)])
         for tp, problem in alone.items():
-            log.warning("%s waits: %s", tp, problem.text)
+            mark = _waits(topic=tp.topic, partition=tp.partition)
+            log.warning("%s waits: %s", tp, problem.text, extra=mark)
         self._lines += len(alone)
         self._mark_logged(alone)
         more = {tp: problem for tp, problem in new.items() if tp not in alone}
         if more and self._clock() >= self._next_line:
             why = next(iter(more.values())).text
-            log.warning("%d more partitions wait: %s: %s", len(more), _names(more), why)
+            names = _names(more)
+            log.warning("%d more partitions wait: %s: %s", len(more), names, why, extra=_waits())
             self._next_line = self._clock() + MORE_SECONDS
             self._mark_logged(more)
 
@@ -143,7 +155,8 @@ class PartitionProblems(dict[TopicPartition, Problem]):
         silent = {tp: each for tp, each in problems.items() if each.silence is not None}
         for is_source in {each.is_of_source for each in silent.values()} - self._silent:
             rows = [each for each in silent.values() if each.is_of_source is is_source]
-            log.warning(SILENT, *_in_words([each.silence for each in rows if each.silence]))
+            words = _in_words([each.silence for each in rows if each.silence])
+            log.warning(SILENT, *words, extra=_waits(EventKind.UNREACHABLE, cluster=words[0]))
             self._silent.add(is_source)
         joining = {
             tp: each
@@ -171,6 +184,7 @@ class PartitionProblems(dict[TopicPartition, Problem]):
             longest,
             _names(self._over),
             f"{left} still wait" if left else "none waits",
+            extra=event(EventKind.RECOVERED, key=WAITING, ends=not left),
         )
         for tp in self._over:
             del self._logged[tp]
@@ -210,6 +224,16 @@ def _in_words(silences: Sequence[SilentError]) -> tuple[str, str, float, int]:
     brokers = ", ".join(sorted({each.broker for each in silences}))
     longest = max(each.seconds for each in silences)
     return silences[0].cluster, brokers, longest, len(silences)
+
+
+def _waits(
+    kind: EventKind = EventKind.STUCK,
+    *,
+    topic: str = "",
+    partition: int | None = None,
+    cluster: str = "",
+) -> Mapping[str, object]:
+    return event(kind, topic=topic, partition=partition, cluster=cluster, key=WAITING)
 
 
 def _names(partitions: Iterable[TopicPartition]) -> str:

@@ -9,6 +9,7 @@ import logging
 
 from sparkmirror.batches.forward import OutgoingBatch, split
 from sparkmirror.errors import BatchError, BrokerError, DeniedError, RefusedError
+from sparkmirror.events import EventKind, event
 from sparkmirror.spark.copy.copy_partition import CopyPartition
 from sparkmirror.wire.produce.record_accumulator import ProducerBatch, Replacement
 from sparkmirror.wire.protocol.error_codes import (
@@ -82,5 +83,8 @@ class Rejections:
                 "and count such records"
             ) from error
         self.skipped_records += batch.count
+        partition.counts.skipped_records += batch.count
         partition.settle(batch)
-        log.warning("skipped, because errors.tolerance=all: %s", text)
+        topic, at = partition.source
+        mark = event(EventKind.SKIPPED, topic=topic, partition=at)
+        log.warning("skipped, because errors.tolerance=all: %s", text, extra=mark)

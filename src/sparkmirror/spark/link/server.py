@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sparkmirror.errors import KafkaError, MirrorError, TransportError
+from sparkmirror.logs.places import NOWHERE, enter_place, place_of_label
 from sparkmirror.retry import Backoff, RetryPolicy
 from sparkmirror.spark.link.callers import Caller, Callers
 from sparkmirror.spark.link.certificate import make_identity
@@ -209,6 +210,7 @@ class LinkServer:
             self._callers.log_rejected(address, f"this worker does not run task {task}")
             link.close()
             return
+        enter_place(place_of_label(task) or NOWHERE)
         self._serve_messages(task, link, peer)
 
     def _authenticate(self, sock: socket.socket) -> tuple[TlsSocket, str]:

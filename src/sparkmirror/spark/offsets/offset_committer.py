@@ -11,6 +11,7 @@ import time
 from sparkmirror.errors import BrokerError, DeniedError, MirrorError, RefusedError
 from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
 from sparkmirror.spark.offsets.positions import Commit, Positions
+from sparkmirror.spark.recent_times import RecentTimes
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.produce.producer import KafkaProducer
@@ -51,6 +52,9 @@ class OffsetCommitter:
         self._interval = interval_ms / 1000
         self._timeout = timeout_ms / 1000
         self._stopped = False
+        # From sending positions to their acknowledgement.
+        self.times = RecentTimes(loop.clock)
+        self._sent_at: dict[int, float] = {}
         self._loop.call_later(self._interval, self._again)
 
     def commit(self) -> None:
@@ -97,6 +101,9 @@ class OffsetCommitter:
     def on_stored(self, tp: TopicPartition, batch: ProducerBatch[Commit]) -> None:
         """The offsets topic has these positions."""
         self._positions.stored(batch.payload)
+        sent_at = self._sent_at.pop(tp.partition, None)
+        if sent_at is not None:
+            self.times.add((self._loop.clock() - sent_at) * 1000)
 
     def on_rejected(
         self, tp: TopicPartition, batch: ProducerBatch[Commit], error: BrokerError
@@ -118,6 +125,7 @@ class OffsetCommitter:
     def _send(self) -> None:
         for tp, batch, commit in self._positions.take_commit(int(time.time() * 1000)):
             count = len(commit.last_offsets)
+            self._sent_at[tp.partition] = self._loop.clock()
             self._producer.append(tp, [ProducerBatch(batch, count, None, commit, self)])
         self._producer.send_ready()
 

@@ -61,7 +61,7 @@ def load_checked(path: Path, worker: Path | None = None) -> CheckedFile:
     Raises:
         ConfigErrors, ConfigError: everything that is wrong with the file.
     """
-    props = _load_json(path) if path.suffix == ".json" else load_properties(path)
+    props = load_json_settings(path) if path.suffix == ".json" else load_properties(path)
     if CONNECTOR_CLASS in props:
         return _of_connector(props, worker, path)
     if worker is not None:
@@ -92,10 +92,10 @@ def _of_connector(
     if worker_path is not None:
         worker, own = load_worker(worker_path), True
     else:
-        worker, own = _some_worker(props), False
+        worker, own = assumed_worker(props), False
     connector = parse_connector(props, worker)
     warnings = connector.warnings if own else (NO_WORKER, *connector.warnings)
-    problem = policy_problem(connector.config, _beside(path, worker))
+    problem = policy_problem(connector.config, connectors_beside(path, worker))
     problems = (f"{POLICY_KEY}: {problem}",) if problem else ()
     if own:
         return CheckedFile("connector", (connector,), worker.worker, warnings, problems=problems)
@@ -106,16 +106,16 @@ def _of_connector(
     )
 
 
-def _beside(path: Path, worker: WorkerFile) -> Iterator[ConnectorConfig]:
+def connectors_beside(path: Path, worker: WorkerFile) -> Iterator[ConnectorConfig]:
     """The connectors in the same folder, where `deploy` expects them."""
     for other in sorted(path.parent.glob("*.json")):
         if other == path:
             continue
         with suppress(MirrorError):
-            yield parse_connector(_load_json(other), worker).config
+            yield parse_connector(load_json_settings(other), worker).config
 
 
-def _some_worker(props: Mapping[str, str | None]) -> WorkerFile:
+def assumed_worker(props: Mapping[str, str | None]) -> WorkerFile:
     """A worker on the target cluster, as most users have it."""
     own = {
         name: value
@@ -128,13 +128,13 @@ def _some_worker(props: Mapping[str, str | None]) -> WorkerFile:
     return parse_worker_file(settings, Path("the worker"))
 
 
-def _load_json(path: Path) -> dict[str, str | None]:
+def load_json_settings(path: Path) -> dict[str, str | None]:
     """The settings, also from the body of a POST /connectors."""
     _, members = read_json_object(path)
     if isinstance(members.get("config"), dict):
         members = {"name": members.get("name"), **members["config"]}
     if CONNECTOR_CLASS not in members:
-        remedy = "check takes mm2 files, workers' files and connectors' settings"
+        remedy = "name an mm2 file, a worker's file or a connector's settings"
         raise ConfigError(CONNECTOR_CLASS, None, "is missing", remedy, str(path))
     return {key: _text(value) for key, value in members.items()}
 

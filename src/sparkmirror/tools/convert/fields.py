@@ -62,7 +62,8 @@ _SPEC = {
     "spec.jmxOptions": Fate("there is no JMX", "see docs/operations.md for what to watch"),
     "spec.logging": Fate(
         "configures log4j, which sparkmirror does not use",
-        "add --log-level DEBUG to args in kubernetes.yaml; a worker also takes PUT /admin/loggers",
+        "add --log-level DEBUG or --log-format json to args in kubernetes.yaml; a worker also "
+        "takes PUT /admin/loggers",
     ),
     "spec.clientRackInitImage": Fate(
         "no init container asks the node for its rack", "set source.consumer.client.rack by hand"
@@ -72,7 +73,7 @@ _SPEC = {
         "set source.consumer.client.rack in sourceConnector.config if all pods are in one rack",
     ),
     "spec.metricsConfig": Fate(
-        "there are no metrics over JMX or Prometheus in this version",
+        "sparkmirror serves /metrics without it (docs/metrics.md)",
         "watch each flow in the log, GET /connectors/NAME/status, and the brokers' metrics",
     ),
     "spec.tracing": Fate(

@@ -184,6 +184,10 @@ class ConnectClient:
             return False
         return True
 
+    def get(self, path: str) -> Any:
+        """The response to any other GET."""
+        return self._call("GET", path)
+
     def _find(self, path: str) -> Any:
         try:
             return self._call("GET", path)

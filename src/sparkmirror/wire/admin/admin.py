@@ -14,6 +14,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.events import EventKind, event
 from sparkmirror.mirror.admin_types import AclRule, ConfigChange, NewTopic
 from sparkmirror.mirror.permissions import Operation, Permission, topic_permission
 from sparkmirror.types import TopicPartition
@@ -97,8 +98,13 @@ class Admin(ConfigAdmin, AclAdmin):
             request = MetadataRequest(topics=rows, allow_auto_topic_creation=True)
             self._send("ask for topics", request)
 
-    def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, BrokerError | None]:
-        """Create; each topic's error, None where it was created (or was there already)."""
+    def create_topics(
+        self, topics: Iterable[NewTopic], *, validate_only: bool = False
+    ) -> dict[str, BrokerError | None]:
+        """Create; each topic's error, None where it was created (or was there already).
+
+        `validate_only`: the cluster checks everything, and creates nothing.
+        """
         wanted: dict[str, dict[str, Any]] = {
             topic.name: {
                 "num_partitions": topic.partitions,
@@ -113,24 +119,33 @@ class Admin(ConfigAdmin, AclAdmin):
                 response = self._client.create_topics(
                     {name: wanted[name] for name in part},
                     timeout_ms=self._timeout_ms,
+                    validate_only=validate_only,
                     raise_errors=False,
                 )
             for row in response["topics"]:
                 what = f"create topic '{row['name']}'"
                 needed = topic_permission(Operation.CREATE, row["name"])
                 outcome[row["name"]] = self._outcome(what, row, "TOPIC_ALREADY_EXISTS", needed)
-                if row["error_code"] == 0:  # others may have been faster
-                    log.info("created topic '%s' on '%s'", row["name"], self.alias)
+                # Others may have been faster.
+                if row["error_code"] == 0 and not validate_only:
+                    mark = event(EventKind.CREATED, topic=row["name"], cluster=self.alias)
+                    log.info("created topic '%s' on '%s'", row["name"], self.alias, extra=mark)
         return outcome
 
-    def create_partitions(self, counts: Mapping[str, int]) -> dict[str, BrokerError | None]:
-        """Grow topics to these counts; each topic's error, None where it has them now."""
+    def create_partitions(
+        self, counts: Mapping[str, int], *, validate_only: bool = False
+    ) -> dict[str, BrokerError | None]:
+        """Grow topics to these counts; each topic's error, None where it has them now.
+
+        `validate_only`: the cluster only checks whether it would.
+        """
         outcome: dict[str, BrokerError | None] = {}
         for part in in_parts(list(counts), counts.__getitem__):
             with self._during("create partitions"):
                 response = self._client.create_partitions(
                     {name: counts[name] for name in part},
                     timeout_ms=self._timeout_ms,
+                    validate_only=validate_only,
                     raise_errors=False,
                 )
             for row in response.to_dict()["results"]:

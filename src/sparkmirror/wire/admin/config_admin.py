@@ -19,7 +19,7 @@ from sparkmirror.mirror.admin_types import ConfigChange
 from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.wire.admin.admin_client import AdminClient, in_parts
 
-TOPIC = 2
+TOPIC, BROKER = 2, 4
 # Operations of a ConfigChange, and DescribeConfigs' code of a topic's own settings.
 SET, DELETE = 0, 1
 OWN_SETTING = 1
@@ -39,13 +39,13 @@ class ConfigAdmin(AdminClient):
     """Admin requests about the settings of topics."""
 
     def describe_topic_configs(
-        self, topics: Iterable[str]
+        self, topics: Iterable[str], keys: Sequence[str] | None = None
     ) -> dict[str, list[TopicSetting] | BrokerError]:
-        """All settings of each topic, or why they are not readable."""
+        """The settings of each topic, all or those of `keys`, or why they are not readable."""
         found: dict[str, list[TopicSetting] | BrokerError] = {}
         for part in in_parts(list(topics)):
             request = DescribeConfigsRequest(
-                resources=[(TOPIC, topic, None) for topic in part],
+                resources=[(TOPIC, topic, keys) for topic in part],
                 include_synonyms=False,
                 min_version=1,
             )
@@ -53,10 +53,24 @@ class ConfigAdmin(AdminClient):
                 found[row.resource_name] = self._settings(row)
         return found
 
+    def describe_broker_configs(self) -> dict[str, str | None]:
+        """The settings of one of the brokers; none if they may not be seen."""
+        (broker, *_) = self._describe_cluster().brokers or (None,)
+        if broker is None:
+            return {}
+        request = DescribeConfigsRequest(
+            resources=[(BROKER, str(broker), None)], include_synonyms=False, min_version=1
+        )
+        (row,) = self._send("describe broker configs", request, node_id=broker).results
+        return {} if row.error_code else {each.name: each.value for each in row.configs}
+
     def alter_topic_configs(
-        self, changes: Mapping[str, Sequence[ConfigChange]]
+        self, changes: Mapping[str, Sequence[ConfigChange]], *, validate_only: bool = False
     ) -> dict[str, BrokerError | None]:
-        """Make the changes, of each topic all or none; each topic's error."""
+        """Make the changes, of each topic all or none; each topic's error.
+
+        `validate_only`: the cluster only checks whether it would.
+        """
         outcome: dict[str, BrokerError | None] = {}
         is_incremental = self._speaks(IncrementalAlterConfigsRequest)
         for part in in_parts(list(changes)):
@@ -64,16 +78,19 @@ class ConfigAdmin(AdminClient):
             if is_incremental:
                 request = IncrementalAlterConfigsRequest(
                     resources=[(TOPIC, topic, list(wanted[topic])) for topic in part],
-                    validate_only=False,
+                    validate_only=validate_only,
                 )
             else:
-                request = self._whole_configs(wanted, outcome)
+                request = self._whole_configs(wanted, outcome, validate_only)
             for row in self._send("alter topic configs", request).responses:
                 outcome[row.resource_name] = self._alteration(row)
         return outcome
 
     def _whole_configs(
-        self, changes: Mapping[str, Sequence[ConfigChange]], outcome: dict[str, BrokerError | None]
+        self,
+        changes: Mapping[str, Sequence[ConfigChange]],
+        outcome: dict[str, BrokerError | None],
+        validate_only: bool,
     ) -> Any:
         """The same for brokers before 2.3 (KIP-339), which replace all settings of a topic at once.
 
@@ -91,7 +108,7 @@ class ConfigAdmin(AdminClient):
                 if operation == SET:
                     settings[name] = value
             resources.append((TOPIC, topic, list(settings.items())))
-        return AlterConfigsRequest(resources=resources, validate_only=False)
+        return AlterConfigsRequest(resources=resources, validate_only=validate_only)
 
     def _settings(self, row: Any) -> list[TopicSetting] | BrokerError:
         if row.error_code:

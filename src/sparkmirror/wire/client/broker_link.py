@@ -6,10 +6,19 @@ Runs on: executor and worker, on the event loop's thread. `cluster` decides when
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.net.outages import SilentError
 from sparkmirror.wire.protocol.api_versions import ApiVersions
+
+
+class Traffic(NamedTuple):
+    """Bytes to and from brokers, and connections that are open."""
+
+    received_bytes: int = 0
+    sent_bytes: int = 0
+    connections: int = 0
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from sparkmirror.errors import (
     TransportError,
     UnsupportedVersionError,
 )
-from sparkmirror.wire.client.broker_link import BrokerConnection, check_open
+from sparkmirror.wire.client.broker_link import BrokerConnection, Traffic, check_open
 from sparkmirror.wire.client.metadata import Metadata
 from sparkmirror.wire.client.retry_policies import REFUSED_LOGIN, RetryPolicies
 from sparkmirror.wire.net.buffer_pool import BufferPool, PooledBuffer
@@ -79,6 +79,8 @@ class NetworkClient:
         # Whether any broker has responded after the login, on a connection that is gone.
         self._has_served = False
         self._is_trial = is_trial
+        # Of connections that are gone.
+        self._earlier = Traffic()
         self._idle = IdleConnections(config)
         self._tick()
 
@@ -135,6 +137,17 @@ class NetworkClient:
             self.connection(node)
             if links[node, 0].connection is not None:
                 break
+
+    @property
+    def traffic(self) -> Traffic:
+        """Of all connections since the start."""
+        links = self._links.values()
+        found = [link.connection for link in links if link.connection is not None]
+        return Traffic(
+            self._earlier.received_bytes + sum(each.received_bytes for each in found),
+            self._earlier.sent_bytes + sum(each.sent_bytes for each in found),
+            sum(each.is_open for each in found),
+        )
 
     def newest(self, api: Api) -> int:
         """The newest version of `api` that some broker speaks, once one has responded."""
@@ -207,6 +220,10 @@ class NetworkClient:
         was_ready = link.ready
         self._has_served = self._has_served or link.has_served
         connection = link.close()
+        if connection is not None:
+            received, sent, _ = self._earlier
+            received, sent = received + connection.received_bytes, sent + connection.sent_bytes
+            self._earlier = Traffic(received, sent)
         if self._closed:
             return
         if was_ready and connection is not None and connection.was_idle:

@@ -51,13 +51,12 @@ class Connection:
         self._pool = pool
         self._on_open = on_open
         self._on_closed = on_closed
-        self._open = False
-        self.closed = False
+        self._open = self.closed = False
         # What the broker speaks, once that is known.
         self.versions = ApiVersions()
         # At its end: whether no response was awaited.
         self.was_idle = False
-        self.responses = 0
+        self.responses = self.received_bytes = self.sent_bytes = 0
         # The shortest time until a response, or its start, came: about a round trip.
         self.fastest_seconds = float("inf")
         self._correlation = 0
@@ -69,8 +68,7 @@ class Connection:
         self._scratch_size = 0
         self._buffer: PooledBuffer | None = None
         self._response = memoryview(b"")
-        self._response_size = 0
-        self._wake_size = 1
+        self._response_size, self._wake_size = 0, 1
         self._writing = False
         # When bytes last moved, and when those that wake no handler were last read.
         self._moved_at = float("-inf")
@@ -275,6 +273,7 @@ class Connection:
             sent = self._stream.send(self._outbox)
             if sent == 0:
                 break
+            self.sent_bytes += sent
             drop_sent(self._outbox, sent)
             if self._outbox:
                 self._moved_at = self.loop.clock()
@@ -314,6 +313,7 @@ class Connection:
         size = self._stream.receive(into)
         if size:
             self._moved_at = self.loop.clock()
+            self.received_bytes += size
         return size
 
     def _read_large(self) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.events import EventKind, event
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,8 @@ class Outages:
             silence = self._silent.pop(config.bootstrap_servers, None)
         if silence is not None and silence.logged_since is not None:
             seconds = self._clock() - silence.logged_since
-            log.warning("%s responds again, after %.0f s", named(config), seconds)
+            mark = event(EventKind.REACHABLE, cluster=config.alias, key=_key(config), ends=True)
+            log.warning("%s responds again, after %.0f s", named(config), seconds, extra=mark)
 
     def report(
         self,
@@ -97,6 +99,7 @@ class Outages:
             "at its brokers and at the network",
             named(config),
             time.strftime("%H:%M:%S", time.localtime(silence.logged_since)),
+            extra=event(EventKind.UNREACHABLE, cluster=config.alias, key=_key(config)),
         )
         return True
 
@@ -110,6 +113,10 @@ class Outages:
 def named(config: ClientConfig) -> str:
     """A cluster in log lines: its alias and addresses."""
     return f"cluster '{config.alias}' ({','.join(config.bootstrap_servers)})"
+
+
+def _key(config: ClientConfig) -> str:
+    return f"cluster {','.join(config.bootstrap_servers)}"
 
 
 # Of this process.

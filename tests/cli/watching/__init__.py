@@ -1,0 +1,1 @@
+"""Commands that show a running mirror, at a REST server on fakes."""

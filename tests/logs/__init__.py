@@ -1,0 +1,1 @@
+"""How log lines look, which are left out, and what they mean."""

@@ -1,0 +1,1 @@
+"""Tests of explanations: they say what the mirror does."""

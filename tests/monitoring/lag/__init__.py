@@ -1,0 +1,1 @@
+"""Lag: its rules, and where its numbers come from."""

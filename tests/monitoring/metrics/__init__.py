@@ -1,0 +1,1 @@
+"""The table of metrics, what fills it, and how it is served."""

@@ -1,0 +1,1 @@
+"""The views on fakes: figures of several workers, and clusters in memory."""

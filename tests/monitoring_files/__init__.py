@@ -1,0 +1,1 @@
+"""deploy/monitoring, docs/dashboards.md and the runbook: checked with promtool and Prometheus."""

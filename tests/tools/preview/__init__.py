@@ -1,0 +1,1 @@
+"""Tests of plan and explain, without clusters."""
