@@ -21,7 +21,7 @@ MOMENTS = (
     "flows:",
     "leads, generation",
     "Spark local",
-    "MirrorSourceConnector started",
+    "[MirrorSourceConnector|worker]",
     "flows started",
 )
 

@@ -51,7 +51,7 @@ PROPERTIES = {
 }
 MM2_SH = Path(__file__).parents[2] / "deploy" / "mm2.sh"
 RUNNING = "kafka_connect_worker_connector_running_task_count"
-SOURCE_METRICS = "kafka_connect_mirror_mirrorsourceconnector_"
+RECORD_COUNT = "kafka_connect_mirror_mirrorsourceconnector_record_count"
 CENTRAL = ["mm2-cpc-source-0", "mm2-hbc-source-0", "mm2-msc-source-0"]
 
 
@@ -126,7 +126,11 @@ class TestCentralCluster:
             config = worker.get(f"/connectors/{CENTRAL[2]}/config")
             assert config["sync.topic.acls.enabled"] == "false"
             worker.wait_running(CENTRAL[2], tasks=2, on=leader, others=[follower])
-        _wait_for_metrics(workers, records=5 * 40)
+        # Tasks that have moved to the other worker took nothing along: count from here on.
+        before = _metric_sums(workers)[RECORD_COUNT]
+        clusters.fill("test", 5, 40)
+        clusters.wait_copied("test", "test")
+        _wait_for_metrics(workers, records=before + 5 * 40)
 
         # Their files ask for three copies of internal topics, of two brokers: there are two then.
         for topic in ("checkpoints", "heartbeats", "offset-syncs"):
@@ -261,20 +265,22 @@ def _wait_for_heartbeats(cluster: KafkaCluster, aliases: tuple[str, str]) -> Non
     )
 
 
-def _wait_for_metrics(workers: Sequence[WorkerProcess], records: int) -> None:
+def _metric_sums(workers: Sequence[WorkerProcess]) -> dict[str, float]:
+    """What both workers show together; each has its share."""
+    found = [Exposition(worker.ask("GET", "/metrics").text) for worker in workers]
+    assert [each.value(RUNNING, connector=CENTRAL[2]) for each in found] == [1, 1]
+    return {
+        name: sum(sample.value for each in found for sample in each.samples(name))
+        for name in (RECORD_COUNT, "kafka_connect_worker_connector_count")
+    }
+
+
+def _wait_for_metrics(workers: Sequence[WorkerProcess], records: float) -> None:
     """Each worker shows its share: together that is all, once."""
-
-    def sums() -> dict[str, float]:
-        found = [Exposition(worker.ask("GET", "/metrics").text) for worker in workers]
-        assert [each.value(RUNNING, connector=CENTRAL[2]) for each in found] == [1, 1]
-        names = (f"{SOURCE_METRICS}record_count", "kafka_connect_worker_connector_count")
-        return {
-            name: sum(sample.value for each in found for sample in each.samples(name))
-            for name in names
-        }
-
     wait_for(
-        lambda: list(sums().values()) == [records, 3], within=SECONDS, describe=lambda: str(sums())
+        lambda: list(_metric_sums(workers).values()) == [records, 3],
+        within=SECONDS,
+        describe=lambda: str(_metric_sums(workers)),
     )
 
 

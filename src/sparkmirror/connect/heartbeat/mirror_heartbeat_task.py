@@ -53,7 +53,9 @@ def emits(config: HeartbeatConfig) -> bool:
     return config.emit_heartbeats_enabled and config.emit_heartbeats_interval_seconds >= 0
 
 
-def create_heartbeats_topic(target: Admin, config: HeartbeatConfig, *, is_missing: bool) -> None:
+def create_heartbeats_topic(
+    target: Admin, config: HeartbeatConfig, topic: str, *, is_missing: bool
+) -> None:
     """Create it, or check the one that is there; `is_missing`: brokers say that it is not.
 
     Raises:
@@ -61,7 +63,7 @@ def create_heartbeats_topic(target: Admin, config: HeartbeatConfig, *, is_missin
     """
     ensure_internal_topic(
         target,
-        flow_policy(config).heartbeats_topic(),
+        topic,
         config.heartbeats_topic_replication_factor,
         REPLICAS_KEY,
         consequence_without(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, CREATE),
@@ -178,7 +180,7 @@ class MirrorHeartbeatTask(ScheduledWork):
         config = self._config
         if self._admin is None:
             self._admin = self._open_admin()
-        create_heartbeats_topic(self._admin, config, is_missing=self.topic in missing)
+        create_heartbeats_topic(self._admin, config, self.topic, is_missing=self.topic in missing)
         self._has_topic = True
         self._store.prepare(self._admin, config.target_client)
         self._has_offsets_topic = True

@@ -29,6 +29,7 @@ from sparkmirror.connect.storage.storage_topics import (
 from sparkmirror.errors import ConfigError, KafkaError, MirrorError
 from sparkmirror.mirror.checkpoints import NoCheckpoint
 from sparkmirror.mirror.group_offsets import NotWritten
+from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from sparkmirror.tools.preview.plan_report import FlowGroups, GroupWrite, MirrorPlan
 from sparkmirror.tools.preview.planned_file import PlannedFile, PlannedWorker
@@ -141,7 +142,8 @@ class _Rehearsal:
         target = self._admin(config.target_client, config)
         try:
             if isinstance(config, HeartbeatConfig) and emits(config):
-                create_heartbeats_topic(target, config, is_missing=False)
+                topic = flow_policy(config).heartbeats_topic()
+                create_heartbeats_topic(target, config, topic, is_missing=False)
             elif isinstance(config, CheckpointConfig) and config.is_on:
                 create_checkpoints_topic(target, config, is_missing=False)
             elif (source := spec.narrowed(SourceConfig)) and source.config.enabled:
