@@ -14,7 +14,7 @@ from sparkmirror.embedded import KafkaCluster
 from tests.kafka.mirror_process import START_SECONDS, STOP_SECONDS, Mirror, assert_gone
 from tests.kafka.records import fill, new_topic
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(400)]
 
 # A line of the log, which the start has come to.
 MOMENTS = (

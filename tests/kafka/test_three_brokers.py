@@ -19,7 +19,7 @@ from tests.kafka.records import (
     wait_until_copied,
 )
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(400)]
 
 PARTITIONS = 6
 

@@ -26,7 +26,7 @@ from tests.kafka.records import (
     wait_for_last,
 )
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(400)]
 
 PARTITIONS = 4
 FOLLOWS = "0 flows started, 1 led by other nodes"

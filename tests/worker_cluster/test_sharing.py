@@ -28,7 +28,7 @@ from tests.worker_cluster.shared import (
 from tests.worker_cluster.standstills import Standstills
 from tests.worker_cluster.workers import Worker
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(400)]
 
 PER_SECOND = 800
 HAND_OVER_SECONDS = 3.0
@@ -153,7 +153,6 @@ def test_no_partition_stands_still_for_long_in_a_rolling_restart(
     assert max(pauses.values()) < HAND_OVER_SECONDS + SLACK_SECONDS
 
 
-@pytest.mark.long
 @pytest.mark.timeout(60 * ROUNDS + 300)
 def test_no_partition_has_two_writers_whatever_happens(
     shared: Shared, pair: list[Worker], watch: Standstills

@@ -25,7 +25,7 @@ from tests.mm2_suite.topics import ends
 from tests.worker_cluster.scene import PARTITIONS, Scene
 from tests.worker_cluster.workers import Worker, connector_path
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(400)]
 
 RECORDS = 900
 FLUSH_SECONDS = 30
