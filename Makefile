@@ -19,7 +19,7 @@ help:
 	@echo "make check      lint, formatting, types, import rules, documents, known vulnerabilities in packages"
 	@echo "make ci         what CI runs: check, then all tests; reruns each failed test once, alone"
 	@echo "make bench      measure sparkmirror and MirrorMaker 2 on the same brokers (ARGS=...)"
-	@echo "make screenshots  draw docs/images anew, with Debian's Chromium"
+	@echo "make screenshots  redraw docs/images with Debian's Chromium"
 	@echo "make clean      delete what the others made"
 
 demo: java $(INSTALLED)

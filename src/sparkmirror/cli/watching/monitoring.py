@@ -9,7 +9,6 @@ import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sparkmirror.config.worker.metrics_keys import MetricsConfig
@@ -79,12 +78,7 @@ class Monitoring(AbstractContextManager["Monitoring"]):
             self._push.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._push is not None:
             self._push.stop()
         self._views.stop()

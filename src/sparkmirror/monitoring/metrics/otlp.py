@@ -46,7 +46,7 @@ GROWS = AggregationTemporality.CUMULATIVE
 
 
 class OtlpPush:
-    """Pushes every `sparkmirror.metrics.otlp.interval.ms`, and goes on after failures.
+    """Pushes every `sparkmirror.metrics.otlp.interval.ms`, and continues after failures.
 
     The variables OTEL_EXPORTER_OTLP_HEADERS, ..._CERTIFICATE and the like are those of
     OpenTelemetry's exporter, which reads them itself.
